@@ -1,0 +1,2 @@
+//! The `onecopy` command.
+fn main() {}

@@ -1,0 +1,119 @@
+//! Settings, with their defaults and the reasons for them.
+
+use std::time::Duration;
+
+use crate::route::RouteWish;
+use crate::size::MIB;
+
+/// How to reach a store. Everything has a default; `AWS_*` variables fill what is left open, as with the AWS tools.
+#[derive(Debug, Clone, Default)]
+pub struct StoreConfig {
+    /// `--endpoint-url`: where S3 is, if not at AWS. Else `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, the profile.
+    pub endpoint_url: Option<String>,
+    /// `--region`. Else `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile; at last us-east-1.
+    pub region: Option<String>,
+    /// `--profile`. Else `AWS_PROFILE`.
+    pub profile: Option<String>,
+    /// `--no-sign-request`: send no credentials.
+    pub is_anonymous: bool,
+    /// `--request-payer requester`.
+    pub is_requester_paying: bool,
+    /// A PEM file of certificates to trust instead of the system's.
+    pub ca_bundle: Option<String>,
+    /// `--no-verify-ssl`: do not check certificates.
+    pub is_tls_unverified: bool,
+    /// Limits and times.
+    pub limits: Limits,
+}
+
+/// Limits and times of the network.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at most, to one endpoint.
+    pub connections: usize,
+    /// Tries per range, the first one included.
+    pub tries: u32,
+    /// Time for everything that one range takes, retries included.
+    pub budget: Duration,
+    /// Time to connect, TLS handshake included.
+    pub connect_timeout: Duration,
+    /// Time to the first byte of an answer.
+    pub first_byte_timeout: Duration,
+    /// Time without a byte of the body, while we read.
+    pub stall_timeout: Duration,
+    /// How long an idle connection is kept: S3 closes after about 5 s, so less.
+    pub idle_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // 2.5 per Gbit/s of a 10 Gbit/s machine: an S3 connection gives about 50 MB/s.
+            connections: 32,
+            tries: 10,
+            budget: Duration::from_secs(180),
+            connect_timeout: Duration::from_secs(5),
+            first_byte_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(4),
+        }
+    }
+}
+
+/// What to do with a sample that cannot be read, decoded or batched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnError {
+    /// Stop with the error.
+    #[default]
+    Raise,
+    /// Log it, count it, go on.
+    Warn,
+    /// Count it, go on.
+    Skip,
+}
+
+impl std::str::FromStr for OnError {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "raise" => Ok(Self::Raise),
+            "warn" => Ok(Self::Warn),
+            "skip" => Ok(Self::Skip),
+            other => Err(format!("unknown policy {other:?}: use raise, warn or skip")),
+        }
+    }
+}
+
+/// Settings of one load.
+#[derive(Debug, Clone)]
+pub struct LoadConfig {
+    /// How to reach the store.
+    pub store: StoreConfig,
+    /// The route wished for.
+    pub route: RouteWish,
+    /// Memory for everything in flight, in bytes; none takes a quarter of what is free.
+    pub memory_bytes: Option<usize>,
+    /// The length of a ranged read: 8 to 16 MiB is where S3 gives most per connection.
+    pub range_bytes: usize,
+    /// Threads that decode; none takes one per core.
+    pub decode_threads: Option<usize>,
+    /// What to do with what cannot be read.
+    pub on_error: OnError,
+    /// Whether to lock memory in RAM.
+    pub is_locking: bool,
+}
+
+impl Default for LoadConfig {
+    fn default() -> Self {
+        Self {
+            store: StoreConfig::default(),
+            route: RouteWish::Auto,
+            memory_bytes: None,
+            range_bytes: 8 * MIB,
+            decode_threads: None,
+            on_error: OnError::Raise,
+            is_locking: true,
+        }
+    }
+}

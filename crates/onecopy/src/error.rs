@@ -1,0 +1,245 @@
+//! The one public error type.
+//!
+//! An error says what was being done, to what, why it failed and what to do about it; a constructor that takes all of
+//! them cannot forget one. Room-private errors become the `source`.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What class of failure this is. Retrying looks at nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The object, bucket, file or field does not exist.
+    NotFound,
+    /// Credentials are missing, wrong, expired, or not allowed to do this.
+    Denied,
+    /// The other side cannot be reached: name, route, connection, TLS, or silence past a deadline.
+    Unreachable,
+    /// The other side asks for less: 503 SlowDown, 429.
+    Throttled,
+    /// The object is no longer the one whose reading began.
+    Changed,
+    /// The bytes are there but are not what they claim to be.
+    Corrupt,
+    /// Fewer bytes arrived than were promised.
+    Truncated,
+    /// Understood, but not something this build or this machine does.
+    Unsupported,
+    /// A limit set by the configuration or the machine was reached.
+    LimitReached,
+    /// The caller asked for something that cannot be.
+    InvalidInput,
+    /// A device or its driver failed.
+    Device,
+    /// A local file or the operating system failed.
+    Io,
+    /// The work was stopped on request.
+    Cancelled,
+    /// An assumption of onecopy's own does not hold; please report it.
+    Bug,
+}
+
+impl ErrorKind {
+    /// The stable lower-case name, as used in JSON and in counts by cause.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::Denied => "denied",
+            Self::Unreachable => "unreachable",
+            Self::Throttled => "throttled",
+            Self::Changed => "changed",
+            Self::Corrupt => "corrupt",
+            Self::Truncated => "truncated",
+            Self::Unsupported => "unsupported",
+            Self::LimitReached => "limit_reached",
+            Self::InvalidInput => "invalid_input",
+            Self::Device => "device",
+            Self::Io => "io",
+            Self::Cancelled => "cancelled",
+            Self::Bug => "bug",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A failure, told for the person who has to do something about it.
+///
+/// `Display` prints one line: `could not <doing> <target>: <why>`. The alternate form (`{:#}`) adds the chain of
+/// sources and the help. No secret and no signed URL ever gets in.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    doing: String,
+    target: String,
+    why: String,
+    help: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// A failure of `kind` while doing `doing` (an infinitive: `read bytes 0..512 of`) to `target`, because `why`.
+    #[must_use]
+    pub fn new(
+        kind: ErrorKind,
+        doing: impl Into<String>,
+        target: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            doing: doing.into(),
+            target: target.into(),
+            why: why.into(),
+            help: None,
+            source: None,
+        }))
+    }
+
+    /// Adds what the reader can do about it.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// Adds the underlying failure.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// A failed call to the operating system, its kind told from the error number.
+    #[must_use]
+    pub fn io(doing: impl Into<String>, target: impl Into<String>, error: std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind() {
+            Io::NotFound => ErrorKind::NotFound,
+            Io::PermissionDenied => ErrorKind::Denied,
+            Io::ConnectionRefused
+            | Io::ConnectionReset
+            | Io::ConnectionAborted
+            | Io::BrokenPipe
+            | Io::TimedOut
+            | Io::NetworkUnreachable
+            | Io::HostUnreachable => ErrorKind::Unreachable,
+            Io::UnexpectedEof => ErrorKind::Truncated,
+            _ => ErrorKind::Io,
+        };
+        Self::new(kind, doing, target, error.to_string()).with_source(error)
+    }
+
+    /// A broken assumption of our own.
+    #[must_use]
+    pub fn bug(doing: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Bug, doing, "", why)
+            .with_help("this is a defect of onecopy: please report it with this message")
+    }
+
+    /// The class of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was being done.
+    #[must_use]
+    pub fn doing(&self) -> &str {
+        &self.0.doing
+    }
+
+    /// To what it was being done: an object, a field of a sample, a flag.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.0.target
+    }
+
+    /// Why it failed.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.0.why
+    }
+
+    /// What to do about it, where there is something to say.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        write!(f, "could not {}", inner.doing)?;
+        if !inner.target.is_empty() {
+            write!(f, " {}", inner.target)?;
+        }
+        write!(f, ": {}", inner.why)?;
+        if f.alternate() {
+            let mut cause = self.source();
+            while let Some(error) = cause {
+                let text = error.to_string();
+                if text != inner.why {
+                    write!(f, "\n  caused by: {text}")?;
+                }
+                cause = error.source();
+            }
+            if let Some(help) = &inner.help {
+                write!(f, "\nhelp: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self:#}", self.0.kind)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// What every fallible function of the engine returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_to_what_why_and_what_to_do() {
+        let error = Error::new(
+            ErrorKind::Denied,
+            "read bytes 0..8388608 of",
+            "s3://b/a.tar",
+            "access denied",
+        )
+        .with_help("grant s3:GetObject on b/*");
+        assert_eq!(
+            error.to_string(),
+            "could not read bytes 0..8388608 of s3://b/a.tar: access denied"
+        );
+        assert!(format!("{error:#}").ends_with("\nhelp: grant s3:GetObject on b/*"));
+    }
+
+    #[test]
+    fn stays_one_pointer_wide() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}

@@ -1,0 +1,13 @@
+//! What really happened: per hop bytes, calls and busy time; waits, retries, skips and fallbacks.
+//!
+//! Hops here: none moves; all are counted, each through an [`OpenHop`]. May import: route. Absent: any decision. The
+//! ledger is told and never asked by the flow.
+
+mod map;
+mod open_hop;
+mod report;
+mod running;
+
+pub use open_hop::OpenHop;
+pub use report::{CopiesPerByte, HopReport, Report, Retries, Skipped, Waits};
+pub use running::{Ledger, Wait};

@@ -1,0 +1,128 @@
+//! THE table of hops. Whatever moves payload bytes is one of these, and nothing else moves any.
+
+use serde::Serialize;
+
+use super::Place;
+
+/// Who carries the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mover {
+    /// A CPU core, load by load and store by store.
+    Cpu,
+    /// A DMA engine: no core touches the bytes.
+    Dma,
+}
+
+/// In whose time a CPU copy is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// Inside a system call.
+    Kernel,
+    /// In this process's own code, or a library's.
+    User,
+}
+
+/// Whether the bytes come out as they went in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The same bytes at another place. Counts towards copies per byte.
+    Copy,
+    /// Other bytes: decrypted, inflated, decoded. Listed, and no copy.
+    Transform,
+}
+
+/// What is fixed about a hop.
+#[derive(Debug, Clone, Copy)]
+pub struct HopSpec {
+    /// The name in JSON and in the path map.
+    pub name: &'static str,
+    /// Where the bytes come from.
+    pub from: Place,
+    /// Where they go.
+    pub to: Place,
+    /// Who carries them.
+    pub by: Mover,
+    /// In whose time.
+    pub space: Space,
+    /// Copy or transform.
+    pub kind: Kind,
+}
+
+macro_rules! hops {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal: $from:ident -> $to:ident, $by:ident, $space:ident, $kind:ident;)*) => {
+        /// One move of payload bytes from a place to a place.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Hop { $($(#[$doc])* $variant,)* }
+
+        impl Hop {
+            /// Every hop, in the order in which bytes meet them.
+            pub const ALL: &'static [Hop] = &[$(Hop::$variant,)*];
+
+            /// What is fixed about this hop.
+            #[must_use]
+            pub const fn spec(self) -> HopSpec {
+                match self {
+                    $(Hop::$variant => HopSpec {
+                        name: $name, from: Place::$from, to: Place::$to,
+                        by: Mover::$by, space: Space::$space, kind: Kind::$kind,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+hops! {
+    /// `recv` of a plain-HTTP body, straight into its final slab.
+    Recv = "recv": Socket -> Pinned, Cpu, Kernel, Copy;
+    /// Body bytes that the read of a response head brought along.
+    HeadRest = "head_rest": Scratch -> Pinned, Cpu, User, Copy;
+    /// `recv` of TLS records into the record buffer.
+    TlsRecv = "tls_recv": Socket -> Scratch, Cpu, Kernel, Copy;
+    /// Decryption of TLS records, in the record buffer.
+    TlsOpen = "tls_open": Scratch -> Scratch, Cpu, User, Transform;
+    /// Plaintext out of the TLS library's buffer into its slab.
+    TlsCopy = "tls_copy": Scratch -> Pinned, Cpu, User, Copy;
+    /// `pread` of a local file through the page cache.
+    Read = "read": PageCache -> Pinned, Cpu, Kernel, Copy;
+    /// A member that lies in two slabs, put together.
+    Straddle = "straddle": Pinned -> Heap, Cpu, User, Copy;
+    /// Decompression of a shard (gzip, zstd).
+    Inflate = "inflate": Pinned -> Heap, Cpu, User, Transform;
+    /// A picture or number decoded from its member straight into the batch.
+    Decode = "decode": Pinned -> Batch, Cpu, User, Transform;
+    /// An array or raw bytes laid into the batch as they are.
+    Gather = "gather": Pinned -> Batch, Cpu, User, Copy;
+    /// A decoded sample moved within a batch, because one before it was skipped.
+    Close = "close_gap": Batch -> Batch, Cpu, User, Copy;
+}
+
+impl Hop {
+    /// The position in [`Hop::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_indices_follow_the_table() {
+        for (index, hop) in Hop::ALL.iter().enumerate() {
+            assert_eq!(hop.index(), index);
+            assert!(
+                Hop::ALL
+                    .iter()
+                    .filter(|other| other.spec().name == hop.spec().name)
+                    .count()
+                    == 1
+            );
+        }
+    }
+}

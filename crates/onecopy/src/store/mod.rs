@@ -1,0 +1,108 @@
+//! Objects to buffers: URLs, listing, signing, and ranged reads straight into slabs.
+//!
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read. May import: buffer, ledger. Absent: any knowledge of
+//! tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
+//! brings along, which is counted.
+
+mod object;
+
+pub use object::{ETag, Key, Object};
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::buffer::Slab;
+use crate::error::Result;
+use crate::ledger::OpenHop;
+use crate::sync::Arc;
+
+/// A boxed future: what the methods of a store trait object return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Memory for a read: one or more slabs, filled one after the other.
+pub type Target = Vec<Slab>;
+
+/// A finished read.
+#[derive(Debug)]
+pub struct Filled {
+    /// The memory, handed back; the first `len_bytes` are the object's.
+    pub target: Target,
+    /// How many bytes were filled: the whole target, or fewer where the object ends within it.
+    pub len_bytes: u64,
+    /// The object with what the answer told: its length and ETag are now known.
+    pub object: Object,
+}
+
+/// One page of a listing.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// Objects in the order of the store.
+    pub objects: Vec<Object>,
+    /// Common prefixes, where a delimiter was given.
+    pub prefixes: Vec<Key>,
+    /// Where the next page begins; none at the end.
+    pub next: Option<String>,
+}
+
+/// What is to be listed.
+#[derive(Debug, Clone)]
+pub struct ListRequest {
+    /// Only keys that begin with these bytes.
+    pub prefix: Key,
+    /// Fold keys that go on past the next `/` into a common prefix.
+    pub is_folded: bool,
+    /// The `next` of the page before.
+    pub page: Option<String>,
+}
+
+/// A place that holds objects. One suite (`tests/conformance`) tests every implementation.
+pub trait Store: Send + Sync + Debug {
+    /// Reads bytes from `offset` on into `target`, from the network or the disk straight into it.
+    ///
+    /// Reads exactly as many bytes as the target holds, or up to the end of the object where that comes first; the
+    /// answer tells which. Where `object.len_bytes` is known, reaching past it is an error (`Changed` or `Truncated`).
+    /// Where `object.etag` is known, an object with another one is `Changed`. Retries by kind of error, resumes in the
+    /// middle of a body at the exact offset, and gives up with the last cause once the budget is spent. Dropping the
+    /// future stops the read and gives the memory back.
+    ///
+    /// `hop` is the hop that the store's kind of read counts on; others are opened beside it.
+    ///
+    /// # Copies
+    ///
+    /// None in user space over plain HTTP and from files, but for `head_rest`; one more (`tls_copy`) over TLS.
+    ///
+    /// # Errors
+    ///
+    /// Every kind but `Device`; the text names the object and the bytes.
+    fn read_into<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+    ) -> BoxFuture<'a, Result<Filled>>;
+
+    /// Looks an object up without reading it.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Denied`, and what a request can meet.
+    fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>>;
+
+    /// One page of a listing, in the store's own order.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for a store that cannot list (plain HTTP), `NotFound`, `Denied`, and what a request can meet.
+    fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>>;
+}
+
+/// An object and the store that holds it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Where to read it.
+    pub store: Arc<dyn Store>,
+    /// What to read.
+    pub object: Object,
+}

@@ -1,0 +1,54 @@
+//! What an object is called, and what is known of it.
+
+use std::fmt;
+
+use crate::sync::Arc;
+
+/// A key, byte for byte as the store knows it: never normalised, never assumed to be UTF-8.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(Arc<[u8]>);
+
+impl Key {
+    /// The key with these bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into().into())
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", String::from_utf8_lossy(&self.0).escape_debug())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({self})")
+    }
+}
+
+/// An entity tag, opaque and verbatim, quotes included: sent back as it came, compared byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ETag(pub Arc<str>);
+
+/// An object to read.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// How people call it: `s3://bucket/key`, a path, a URL without its query. Shown in errors and samples.
+    pub url: Arc<str>,
+    /// The key within its store.
+    pub key: Key,
+    /// The length in bytes, where a listing told it.
+    pub len_bytes: Option<u64>,
+    /// The version whose reading began, or that a listing told.
+    pub etag: Option<ETag>,
+    /// Seconds since the epoch, where a listing told it.
+    pub modified_unix: Option<i64>,
+}

@@ -1,1 +1,20 @@
-//! Stand-ins for the outside world.
+//! Stand-ins for the outside world, for the tests and the demo of onecopy.
+//!
+//! | module | what it stands in for |
+//! |---|---|
+//! | [`s3`] | an S3 service that behaves: signatures, listings, ranges, uploads |
+//! | [`fault`] | an S3 service that misbehaves by script, and a simulator of S3's timing |
+//! | [`shards`] | a dataset: WebDataset tars with real JPEGs, the same for the same seed |
+//! | [`tar`] | the tar writer below it, whose headers a test can damage |
+//!
+//! Everything is plain `std` on the outside: servers run on threads of their own and stop when
+//! they are dropped, so that a synchronous test needs no runtime.
+//!
+//! Absent: any knowledge of the other crates of this workspace. A stand-in that shared code with
+//! what it tests would share its mistakes.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a stand-in server moves no payload of ours, so its copies are not counted"
+)]
+
+pub mod s3;

@@ -1,0 +1,3 @@
+//! The stand-ins as a command.
+
+fn main() {}

@@ -1,0 +1,249 @@
+//! Objects in a folder: `root/bucket/key`, plain files that other programs may have put there.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::store::{Attributes, Content, New, Object, Store, Summary, Visit};
+
+/// Half-written objects lie here until they are whole; never listed.
+const UNFINISHED: &str = ".onecopy-unfinished";
+
+/// The store of a server with a folder.
+///
+/// ETags of objects that came through this server are those of S3; a file that was there before
+/// has an opaque ETag made of its inode, time and size, because hashing gigabytes at the first
+/// GET would be what a benchmark measures.
+#[derive(Debug)]
+pub(crate) struct FolderStore {
+    root: PathBuf,
+    /// Guards what a file cannot hold: ETag and attributes, valid while the stamp is the same.
+    known: Mutex<HashMap<PathBuf, (Stamp, String, Attributes)>>,
+    unfinished: AtomicU64,
+}
+
+/// Changes whenever the file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            size: metadata.len(),
+            seconds: metadata.mtime(),
+            nanoseconds: metadata.mtime_nsec(),
+        }
+    }
+
+    fn etag(self) -> String {
+        let Self {
+            inode,
+            size,
+            seconds,
+            nanoseconds,
+        } = self;
+        format!("{inode:x}-{seconds:x}.{nanoseconds:x}-{size:x}")
+    }
+}
+
+impl FolderStore {
+    /// Serves the folders below `root` as buckets.
+    pub(crate) fn new(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        Ok(Self {
+            root: root.canonicalize()?,
+            known: Mutex::default(),
+            unfinished: AtomicU64::new(0),
+        })
+    }
+
+    fn bucket(&self, bucket: &str) -> io::Result<PathBuf> {
+        Ok(self.root.join(plain(bucket)?))
+    }
+
+    fn path(&self, bucket: &str, key: &str) -> io::Result<PathBuf> {
+        Ok(self.bucket(bucket)?.join(plain(key)?))
+    }
+
+    fn describe(&self, path: &Path, metadata: &fs::Metadata) -> (String, Attributes) {
+        let stamp = Stamp::of(metadata);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(path) {
+            Some((was, etag, attributes)) if *was == stamp => (etag.clone(), attributes.clone()),
+            _ => (stamp.etag(), Attributes::default()),
+        }
+    }
+
+    /// Collects the files below `folder` whose key begins with `prefix`.
+    fn walk(folder: &Path, key: &str, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let below = format!("{key}{name}");
+            if entry.path().is_dir() {
+                let below = format!("{below}/");
+                let leads = below.starts_with(prefix) || prefix.starts_with(&below);
+                if leads && name != UNFINISHED {
+                    Self::walk(&entry.path(), &below, prefix, found)?;
+                }
+            } else if below.starts_with(prefix) {
+                found.push(below);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses keys that a file system cannot keep apart, and those that would leave the folder.
+fn plain(key: &str) -> io::Result<&Path> {
+    let path = Path::new(key);
+    let same = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)))
+        && path
+            .components()
+            .map(|part| part.as_os_str().len() + 1)
+            .sum::<usize>()
+            == key.len() + 1;
+    if same && !key.contains('\0') && path.components().all(|p| p.as_os_str() != UNFINISHED) {
+        return Ok(path);
+    }
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        "no file can bear this key",
+    ))
+}
+
+/// Takes "there is no such file" for an answer.
+fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+impl Store for FolderStore {
+    fn buckets(&self) -> io::Result<Vec<(String, SystemTime)>> {
+        let mut buckets = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if let Some(name) = name
+                .to_str()
+                .filter(|n| *n != UNFINISHED && entry.path().is_dir())
+            {
+                buckets.push((name.to_owned(), entry.metadata()?.modified()?));
+            }
+        }
+        buckets.sort();
+        Ok(buckets)
+    }
+
+    fn has_bucket(&self, bucket: &str) -> bool {
+        self.bucket(bucket).is_ok_and(|path| path.is_dir())
+    }
+
+    fn create_bucket(&self, bucket: &str) -> io::Result<bool> {
+        match fs::create_dir(self.bucket(bucket)?) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn delete_bucket(&self, bucket: &str) -> io::Result<bool> {
+        let path = self.bucket(bucket)?;
+        let mut found = Vec::new();
+        Self::walk(&path, "", "", &mut found)?;
+        if found.is_empty() {
+            // Only empty folders are left below it.
+            fs::remove_dir_all(path)?;
+        }
+        Ok(found.is_empty())
+    }
+
+    fn find(&self, bucket: &str, key: &str) -> io::Result<Option<Object>> {
+        // A key that no file can bear was never stored: that is "no such key", not a fault.
+        let Ok(path) = self.path(bucket, key) else {
+            return Ok(None);
+        };
+        let Some(metadata) = absent(fs::metadata(&path))?.filter(fs::Metadata::is_file) else {
+            return Ok(None);
+        };
+        let (etag, attributes) = self.describe(&path, &metadata);
+        Ok(Some(Object {
+            size: metadata.len(),
+            etag,
+            modified: metadata.modified()?,
+            attributes,
+            content: Content::File(path),
+        }))
+    }
+
+    fn put(&self, bucket: &str, key: &str, body: New) -> io::Result<()> {
+        let path = self.path(bucket, key)?;
+        let aside = self.root.join(UNFINISHED);
+        fs::create_dir_all(&aside)?;
+        let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
+        let draft = aside.join(format!("{}-{number}", std::process::id()));
+        fs::write(&draft, &body.bytes)?;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let stamp = Stamp::of(&fs::metadata(&draft)?);
+        fs::rename(&draft, &path)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(path, (stamp, body.etag, body.attributes));
+        Ok(())
+    }
+
+    fn delete(&self, bucket: &str, key: &str) -> io::Result<()> {
+        let Ok(path) = self.path(bucket, key) else {
+            return Ok(());
+        };
+        absent(fs::remove_file(&path))?;
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&path);
+        Ok(())
+    }
+
+    fn scan(&self, bucket: &str, prefix: &str, after: &str, visit: Visit<'_>) -> io::Result<()> {
+        let root = self.bucket(bucket)?;
+        let mut found = Vec::new();
+        Self::walk(&root, "", prefix, &mut found)?;
+        found.sort();
+        let from = found.partition_point(|key| key.as_str() <= after && !after.is_empty());
+        for key in &found[from..] {
+            let path = root.join(key);
+            let Some(metadata) = absent(fs::metadata(&path))? else {
+                continue;
+            };
+            let summary = || Summary {
+                size: metadata.len(),
+                etag: self.describe(&path, &metadata).0,
+                modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            };
+            if let ControlFlow::Break(()) = visit(key, &summary) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

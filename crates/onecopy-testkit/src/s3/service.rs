@@ -57,8 +57,8 @@ impl S3 for Api {
             .into_iter()
             .map(|(name, made)| Bucket {
                 name: Some(name),
+                bucket_region: Some(self.region.clone()),
                 creation_date: Some(made.into()),
-                ..Default::default()
             });
         let buckets = Some(buckets.collect());
         Ok(S3Response::new(ListBucketsOutput {
@@ -104,10 +104,7 @@ impl S3 for Api {
             return Err(s3_error!(BucketAlreadyOwnedByYou));
         }
         let location = Some(format!("/{}", request.input.bucket));
-        Ok(S3Response::new(CreateBucketOutput {
-            location,
-            ..Default::default()
-        }))
+        Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
     async fn delete_bucket(

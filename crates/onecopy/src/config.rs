@@ -1,5 +1,7 @@
 //! Settings, with their defaults and the reasons for them.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use crate::route::RouteWish;
@@ -22,8 +24,77 @@ pub struct StoreConfig {
     pub ca_bundle: Option<String>,
     /// `--no-verify-ssl`: do not check certificates.
     pub is_tls_unverified: bool,
+    /// Environment variables, where they are not to be the ones of this process.
+    pub variables: Variables,
     /// Limits and times.
     pub limits: Limits,
+}
+
+/// Environment variables: those of this process, with some set to other values; or only those set here.
+///
+/// `Debug` shows names and no values, because credentials are among them.
+#[derive(Clone, Default)]
+pub struct Variables {
+    set: BTreeMap<String, String>,
+    is_alone: bool,
+}
+
+impl Variables {
+    /// Exactly these, whatever the environment says.
+    #[must_use]
+    pub fn only<K: Into<String>, V: Into<String>>(set: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self {
+            is_alone: true,
+            ..Self::over(set)
+        }
+    }
+
+    /// These, and the environment's for all other names.
+    #[must_use]
+    pub fn over<K: Into<String>, V: Into<String>>(set: impl IntoIterator<Item = (K, V)>) -> Self {
+        let set = set
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        Self {
+            set: set.collect(),
+            is_alone: false,
+        }
+    }
+
+    /// The value of `name`, where it is set, is text and is not empty.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        let value = match self.set.get(name) {
+            Some(value) => Some(value.clone()),
+            None if self.is_alone => None,
+            None => std::env::var(name).ok(),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        if !self.is_alone {
+            // `vars` panics on values that are no text; these are left out.
+            let text = std::env::vars_os().filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.into_string().ok()?))
+            });
+            all.extend(text);
+        }
+        all.extend(self.set.clone());
+        all
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variables")
+            .field("set", &self.set.keys().collect::<Vec<_>>())
+            .field("is_alone", &self.is_alone)
+            .finish()
+    }
 }
 
 /// Limits and times of the network.
@@ -115,5 +186,22 @@ impl Default for LoadConfig {
             on_error: OnError::Raise,
             is_locking: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_show_names_and_no_values() {
+        let variables = Variables::only([("AWS_SECRET_ACCESS_KEY", "hush")]);
+        assert_eq!(
+            variables.get("AWS_SECRET_ACCESS_KEY").as_deref(),
+            Some("hush")
+        );
+        assert!(!format!("{variables:?}").contains("hush"));
+        assert_eq!(variables.get("PATH"), None);
+        assert!(Variables::over([("X", "")]).get("PATH").is_some());
     }
 }

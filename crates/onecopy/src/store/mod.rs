@@ -4,9 +4,30 @@
 //! tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
 //! brings along, which is counted.
 
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `url`, `braces`, `resolve`, `stores` | from what people write to objects and their stores |
+//! | `s3/`, `http`, `file` | the stores |
+//! | `origin`, `ranged`, `retry` | what is common to stores on HTTP: asking, believing, asking again |
+//! | `http1/` | our own HTTP client, which reads bodies into slabs |
+
+mod braces;
+mod dates;
+mod file;
+mod http;
+mod http1;
 mod object;
+mod origin;
+mod ranged;
+mod resolve;
+mod retry;
+mod s3;
+mod stores;
+mod url;
 
 pub use object::{ETag, Key, Object};
+pub use resolve::{Named, open_store, resolve};
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -16,6 +37,9 @@ use crate::buffer::Slab;
 use crate::error::Result;
 use crate::ledger::OpenHop;
 use crate::sync::Arc;
+
+/// How we introduce ourselves to servers.
+const USER_AGENT: &str = concat!("onecopy/", env!("CARGO_PKG_VERSION"));
 
 /// A boxed future: what the methods of a store trait object return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

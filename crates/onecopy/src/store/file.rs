@@ -1,0 +1,277 @@
+//! Files of this machine.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::Instant;
+
+use super::{BoxFuture, ETag, Filled, Key, ListPage, ListRequest, Object, Store, Target};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::OpenHop;
+use crate::route::Hop;
+use crate::size::to_usize;
+
+/// Files, by their paths: a key is a path, absolute or not.
+///
+/// The ETag of a file is its inode, size and time of last change, so that one which is written while it is read is
+/// `Changed`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FileStore;
+
+/// Folders below folders at most: what goes deeper is a loop of links.
+const MAX_DEPTH: usize = 64;
+
+impl FileStore {
+    /// The object at `path`, of which nothing is known yet.
+    pub(super) fn object(path: &Path) -> Object {
+        Object {
+            url: path.to_string_lossy().into(),
+            key: Key::new(path.as_os_str().as_bytes()),
+            len_bytes: None,
+            etag: None,
+            modified_unix: None,
+        }
+    }
+
+    /// The object at `path`, looked up.
+    pub(super) fn look_up(path: &Path) -> Result<Object> {
+        let metadata = fs::metadata(path).map_err(|error| failed("look up", path, error))?;
+        if !metadata.is_file() {
+            return Err(no_file("look up", path, &metadata));
+        }
+        Ok(describe(path, &metadata))
+    }
+}
+
+fn path_of(key: &Key) -> &Path {
+    Path::new(OsStr::from_bytes(key.as_bytes()))
+}
+
+fn describe(path: &Path, metadata: &Metadata) -> Object {
+    Object {
+        url: path.to_string_lossy().into(),
+        key: Key::new(path.as_os_str().as_bytes()),
+        len_bytes: Some(metadata.len()),
+        etag: Some(etag(metadata)),
+        modified_unix: Some(metadata.mtime()),
+    }
+}
+
+fn etag(metadata: &Metadata) -> ETag {
+    let tag = format!(
+        "\"{:x}-{:x}-{:x}.{:09}\"",
+        metadata.ino(),
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    );
+    ETag(tag.into())
+}
+
+fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
+    let help = match error.kind() {
+        io::ErrorKind::NotFound => "check the path, and that the disk is mounted",
+        io::ErrorKind::PermissionDenied => "check the rights of the file and of the folders above",
+        _ => return Error::io(doing, path.to_string_lossy(), error),
+    };
+    Error::io(doing, path.to_string_lossy(), error).with_help(help)
+}
+
+fn no_file(doing: &str, path: &Path, metadata: &Metadata) -> Error {
+    let (why, help) = if metadata.is_dir() {
+        (
+            "it is a folder",
+            "end the path with / to take the shards in it",
+        )
+    } else {
+        (
+            "it is not an ordinary file",
+            "pipes and devices cannot be read in ranges",
+        )
+    };
+    Error::new(ErrorKind::InvalidInput, doing, path.to_string_lossy(), why).with_help(help)
+}
+
+/// A read, on a thread that may wait.
+fn read(hop: &OpenHop, object: &Object, offset: u64, mut target: Target) -> Result<Filled> {
+    let path = path_of(&object.key);
+    let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
+    let doing = format!("read bytes {offset}..{} of", offset.saturating_add(room));
+    let error = |kind, why: String| Error::new(kind, doing.as_str(), &*object.url, why);
+    // Asked before opening: the opening of a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(|error| failed(&doing, path, error))?;
+    if !metadata.is_file() {
+        return Err(no_file(&doing, path, &metadata));
+    }
+    let file = File::open(path).map_err(|error| failed(&doing, path, error))?;
+    let before = file
+        .metadata()
+        .map_err(|error| failed(&doing, path, error))?;
+    let tag = etag(&before);
+    let is_other = |now: &ETag| object.etag.as_ref().is_some_and(|known| known != now);
+    if is_other(&tag) || object.len_bytes.is_some_and(|len| len != before.len()) {
+        return Err(error(
+            ErrorKind::Changed,
+            "the file changed since it was looked up".into(),
+        ));
+    }
+    let Some(left) = before.len().checked_sub(offset) else {
+        let why = format!("the file has only {} bytes", before.len());
+        return Err(error(ErrorKind::InvalidInput, why));
+    };
+    let want = to_usize(room.min(left));
+    // Doubles the kernel's read-ahead; a refusal costs nothing but speed.
+    let _refusal = nix::fcntl::posix_fadvise(
+        &file,
+        0,
+        0,
+        nix::fcntl::PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL,
+    );
+    pread(&hop.beside(Hop::Read), &file, offset, &mut target, want).map_err(|cause| {
+        if cause.kind() == io::ErrorKind::UnexpectedEof {
+            error(
+                ErrorKind::Changed,
+                "the file became shorter while it was read".into(),
+            )
+        } else {
+            failed(&doing, path, cause)
+        }
+    })?;
+    let after = file
+        .metadata()
+        .map_err(|error| failed(&doing, path, error))?;
+    if etag(&after) != tag {
+        return Err(error(
+            ErrorKind::Changed,
+            "the file changed while it was read".into(),
+        ));
+    }
+    let mut found = describe(path, &before);
+    found.url = object.url.clone();
+    Ok(Filled {
+        target,
+        len_bytes: want as u64,
+        object: found,
+    })
+}
+
+/// Reads `want` bytes from `offset` on into the slabs, one after the other.
+fn pread(
+    hop: &OpenHop,
+    file: &File,
+    offset: u64,
+    target: &mut Target,
+    want: usize,
+) -> io::Result<()> {
+    let mut done = 0;
+    for slab in target.iter_mut() {
+        let len = slab.len().min(want - done);
+        let mut at = 0;
+        while at < len {
+            let start = Instant::now();
+            match file.read_at(&mut slab[at..len], offset + (done + at) as u64) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    hop.moved(read, start.elapsed());
+                    at += read;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        done += len;
+    }
+    Ok(())
+}
+
+/// Every file below the folder part of `prefix` whose path begins with it, in byte order.
+fn list(request: &ListRequest) -> Result<ListPage> {
+    let prefix = request.prefix.as_bytes();
+    let folder = match prefix.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => &prefix[..=slash],
+        None => b"",
+    };
+    let mut page = ListPage::default();
+    walk(folder, request, 0, &mut page)?;
+    page.objects.sort_by(|a, b| a.key.cmp(&b.key));
+    page.prefixes.sort();
+    Ok(page)
+}
+
+#[expect(clippy::disallowed_methods, reason = "paths, not payload")]
+fn walk(folder: &[u8], request: &ListRequest, depth: usize, page: &mut ListPage) -> Result<()> {
+    let shown = if folder.is_empty() { b"." } else { folder };
+    let path = Path::new(OsStr::from_bytes(shown));
+    let too_deep = io::Error::other("folders within folders without end");
+    if depth > MAX_DEPTH {
+        return Err(failed("list", path, too_deep));
+    }
+    for entry in fs::read_dir(path).map_err(|error| failed("list", path, error))? {
+        let entry = entry.map_err(|error| failed("list", path, error))?;
+        let mut key = folder.to_vec();
+        key.extend_from_slice(entry.file_name().as_bytes());
+        let full = Path::new(OsStr::from_bytes(&key));
+        // A link that leads nowhere, or a file that is gone by now, is no object.
+        let Ok(metadata) = fs::metadata(full) else {
+            continue;
+        };
+        let prefix = request.prefix.as_bytes();
+        if metadata.is_dir() {
+            key.push(b'/');
+            let is_within = key.starts_with(prefix);
+            if is_within && request.is_folded {
+                page.prefixes.push(Key::new(key));
+            } else if is_within || prefix.starts_with(&key) {
+                walk(&key, request, depth + 1, page)?;
+            }
+        } else if metadata.is_file() && key.starts_with(prefix) {
+            page.objects.push(describe(full, &metadata));
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work`, which may wait for a disk, where waiting harms nobody.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::new(
+            ErrorKind::Cancelled,
+            "read",
+            "a file",
+            error.to_string(),
+        )),
+    }
+}
+
+impl Store for FileStore {
+    fn read_into<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        let (hop, object) = (hop.clone(), object.clone());
+        Box::pin(on_a_thread(move || read(&hop, &object, offset, target)))
+    }
+
+    fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {
+        let object = object.clone();
+        Box::pin(on_a_thread(move || {
+            let mut found = Self::look_up(path_of(&object.key))?;
+            found.url = object.url;
+            Ok(found)
+        }))
+    }
+
+    fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>> {
+        let request = request.clone();
+        Box::pin(on_a_thread(move || list(&request)))
+    }
+}

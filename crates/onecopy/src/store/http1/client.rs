@@ -1,0 +1,251 @@
+//! One request, one answer.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use tokio::time;
+use tokio_rustls::TlsConnector;
+
+use super::body::Body;
+use super::endpoint::Endpoint;
+use super::failure::Failure;
+use super::head::{Head, MAX_HEAD};
+use super::pool::{Lease, Pool};
+use super::tls::Trust;
+use crate::config::{Limits, StoreConfig};
+use crate::error::ErrorKind;
+use crate::sync::{Arc, Mutex};
+
+/// What is read on top where a head is longer than the guess: a few digits more, seldom a whole header.
+const HEAD_STEP: usize = 64;
+
+/// A request, ready to be sent.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct Request {
+    pub(in crate::store) method: Method,
+    pub(in crate::store) endpoint: Endpoint,
+    /// Path and query, percent-encoded.
+    pub(in crate::store) path_and_query: String,
+    /// Everything but `host` and `content-length`.
+    pub(in crate::store) headers: HeaderMap,
+    pub(in crate::store) body: bytes::Bytes,
+}
+
+/// The head of an answer, and the body still to be read.
+#[derive(Debug)]
+pub(in crate::store) struct Answer {
+    pub(in crate::store) head: Head,
+    pub(in crate::store) body: Body,
+}
+
+/// Pools of connections, one per endpoint, and what they have in common.
+#[derive(Debug)]
+pub(in crate::store) struct Client {
+    /// Guards the table of pools; never held over an await.
+    pools: Mutex<HashMap<Endpoint, Arc<Pool>>>,
+    /// Guards the TLS settings, which are read at the first use.
+    tls: Mutex<Option<Tls>>,
+    trust: Trust,
+    limits: Limits,
+}
+
+#[derive(Clone)]
+struct Tls(TlsConnector);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Client {
+    pub(in crate::store) fn new(config: &StoreConfig) -> Self {
+        Self {
+            pools: Mutex::new(HashMap::new()),
+            tls: Mutex::new(None),
+            trust: Trust {
+                ca_bundle: config
+                    .ca_bundle
+                    .clone()
+                    .or_else(|| config.variables.get("AWS_CA_BUNDLE")),
+                is_unverified: config.is_tls_unverified,
+            },
+            limits: config.limits.clone(),
+        }
+    }
+
+    pub(in crate::store) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Sends `request` and reads the head of the answer. Interim answers are passed over; a connection that died while
+    /// it was idle is replaced without counting as a try.
+    pub(in crate::store) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+        let tls = if request.endpoint.is_tls {
+            Some(self.tls()?.0)
+        } else {
+            None
+        };
+        let pool = self.pool(&request.endpoint);
+        let text = encode(request);
+        let permit = pool.admit().await?;
+        let mut lease = match pool.take_idle(permit) {
+            Ok(lease) => lease,
+            Err(permit) => pool.connect(permit, tls.as_ref()).await?,
+        };
+        loop {
+            match self.exchange(&mut lease, &text).await {
+                Ok((head, rest)) => {
+                    let is_head = request.method == Method::HEAD;
+                    let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?;
+                    return Ok(Answer { head, body });
+                }
+                Err(Broken {
+                    failure,
+                    is_untouched,
+                }) => {
+                    if !(lease.is_reused && is_untouched) {
+                        return Err(failure);
+                    }
+                    lease = pool.connect(lease.close(), tls.as_ref()).await?;
+                }
+            }
+        }
+    }
+
+    /// Writes the request and reads the head, in no more than the time for a first byte.
+    async fn exchange(&self, lease: &mut Lease, text: &[u8]) -> Result<(Head, Vec<u8>), Broken> {
+        let timeout = self.limits.first_byte_timeout;
+        let exchange = async {
+            lease
+                .connection
+                .write(text)
+                .await
+                .map_err(|error| Broken::io(error, true))?;
+            read_head(lease).await
+        };
+        time::timeout(timeout, exchange)
+            .await
+            .unwrap_or_else(|_elapsed| {
+                let why = format!("no answer within {} ms", timeout.as_millis());
+                Err(Failure::new(ErrorKind::Unreachable, "first_byte_timeout", why).into())
+            })
+    }
+
+    fn pool(&self, endpoint: &Endpoint) -> Arc<Pool> {
+        let mut pools = self.pools.lock();
+        let pool = pools
+            .entry(endpoint.clone())
+            .or_insert_with(|| Pool::new(endpoint.clone(), &self.limits));
+        Arc::clone(pool)
+    }
+
+    fn tls(&self) -> Result<Tls, Failure> {
+        let mut tls = self.tls.lock();
+        if let Some(tls) = &*tls {
+            return Ok(tls.clone());
+        }
+        let made = Tls(self.trust.connector()?);
+        *tls = Some(made.clone());
+        Ok(made)
+    }
+}
+
+/// An exchange that broke, and whether the other side had not yet answered a byte.
+struct Broken {
+    failure: Failure,
+    is_untouched: bool,
+}
+
+impl Broken {
+    fn io(error: io::Error, is_untouched: bool) -> Self {
+        Self {
+            failure: Failure::connection(error),
+            is_untouched,
+        }
+    }
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            is_untouched: false,
+        }
+    }
+}
+
+/// Reads up to the end of a final head. What came along of the body is returned with it: hardly ever more than a few
+/// bytes, because only as much is read as the head before was long.
+async fn read_head(lease: &mut Lease) -> Result<(Head, Vec<u8>), Broken> {
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut step = lease.pool().head_guess();
+    let mut has_bytes = false;
+    loop {
+        let start = bytes.len();
+        bytes.resize(start + step, 0);
+        let read = lease.connection.read(&mut bytes[start..]).await;
+        let len = read.map_err(|error| Broken::io(error, !has_bytes))?;
+        if len == 0 {
+            return Err(Broken::io(io::ErrorKind::UnexpectedEof.into(), !has_bytes));
+        }
+        has_bytes = true;
+        bytes.truncate(start + len);
+        step = (step - len).max(HEAD_STEP);
+        while let Some((head, len)) = Head::parse(&bytes)? {
+            let rest = bytes.split_off(len);
+            if !head.is_interim() {
+                let is_read = matches!(head.status, 200 | 206);
+                lease.pool().answered(is_read.then_some(len));
+                return Ok((head, rest));
+            }
+            if head.status == 101 {
+                return Err(Failure::corrupt("the server switched to another protocol").into());
+            }
+            bytes = rest;
+            step = lease.pool().head_guess();
+        }
+        if bytes.len() >= MAX_HEAD {
+            let why = format!("the head of the answer is longer than {MAX_HEAD} bytes");
+            return Err(Failure::corrupt(why).into());
+        }
+    }
+}
+
+/// The request as it goes over the wire.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a request head and the small body of a credential request, not payload"
+)]
+fn encode(request: &Request) -> Vec<u8> {
+    let mut text = format!(
+        "{} {} HTTP/1.1\r\nhost: {}\r\n",
+        request.method,
+        request.path_and_query,
+        request.endpoint.authority()
+    )
+    .into_bytes();
+    for (name, value) in &request.headers {
+        if name == http::header::HOST || name == http::header::CONTENT_LENGTH {
+            continue;
+        }
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    if !request.body.is_empty() || matches!(request.method, Method::PUT | Method::POST) {
+        text.extend_from_slice(format!("content-length: {}\r\n", request.body.len()).as_bytes());
+    }
+    text.extend_from_slice(b"\r\n");
+    text.extend_from_slice(&request.body);
+    text
+}
+
+/// A duration out of a `Retry-After` header in seconds; the date form is rare and not worth a parser.
+pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
+    let seconds: u64 = head.header("retry-after")?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}

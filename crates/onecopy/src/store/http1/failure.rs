@@ -1,0 +1,99 @@
+//! Why a request came to nothing, before it is known what it was for.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+
+/// A failed request.
+#[derive(Debug)]
+pub(in crate::store) struct Failure {
+    pub(in crate::store) kind: ErrorKind,
+    /// The name under which the ledger counts a retry.
+    pub(in crate::store) cause: &'static str,
+    pub(in crate::store) why: String,
+    pub(in crate::store) help: Option<String>,
+    pub(in crate::store) is_worth_retrying: bool,
+    /// What the other side asked us to wait.
+    pub(in crate::store) retry_after: Option<Duration>,
+    /// Tries at most, where fewer than usual make sense.
+    pub(in crate::store) most_tries: Option<u32>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure of `kind`; worth another try where the kind says so.
+    pub(in crate::store) fn new(
+        kind: ErrorKind,
+        cause: &'static str,
+        why: impl Into<String>,
+    ) -> Self {
+        let is_worth_retrying = matches!(
+            kind,
+            ErrorKind::Unreachable | ErrorKind::Throttled | ErrorKind::Truncated
+        );
+        Self {
+            kind,
+            cause,
+            why: why.into(),
+            help: None,
+            is_worth_retrying,
+            retry_after: None,
+            most_tries: None,
+            source: None,
+        }
+    }
+
+    /// An answer that is not what HTTP or the question allow: asking again will not change it.
+    pub(in crate::store) fn corrupt(why: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, "bad_answer", why)
+    }
+
+    /// A connection that failed.
+    pub(in crate::store) fn connection(error: io::Error) -> Self {
+        let (cause, why) = match error.kind() {
+            io::ErrorKind::ConnectionRefused => ("refused", "connection refused".to_owned()),
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => ("reset", "the connection was reset".to_owned()),
+            io::ErrorKind::UnexpectedEof => ("closed", "the connection was closed".to_owned()),
+            _ => ("connection", error.to_string()),
+        };
+        Self::new(ErrorKind::Unreachable, cause, why).with_source(error)
+    }
+
+    pub(in crate::store) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(in crate::store) fn with_source(
+        mut self,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    pub(in crate::store) fn final_now(mut self) -> Self {
+        self.is_worth_retrying = false;
+        self
+    }
+
+    /// The public error, for whoever knows what was being done to what.
+    pub(in crate::store) fn into_error(
+        self,
+        doing: impl Into<String>,
+        target: impl Into<String>,
+    ) -> Error {
+        let mut error = Error::new(self.kind, doing, target, self.why);
+        if let Some(help) = self.help {
+            error = error.with_help(help);
+        }
+        if let Some(source) = self.source {
+            error = error.with_source(source);
+        }
+        error
+    }
+}

@@ -1,0 +1,209 @@
+//! The head of an answer.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::failure::Failure;
+
+/// A head longer than this is refused: S3's have some 500 bytes, and user metadata may add 2 KiB.
+pub(super) const MAX_HEAD: usize = 64 << 10;
+
+/// Header lines at most; the length limit is the one that matters.
+const MAX_HEADERS: usize = 256;
+
+/// Status and headers.
+#[derive(Debug)]
+pub(in crate::store) struct Head {
+    pub(in crate::store) status: u16,
+    pub(in crate::store) headers: HeaderMap,
+    /// Whether the answer was HTTP/1.1 rather than 1.0.
+    is_persistent_version: bool,
+}
+
+/// How the body is delimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Framing {
+    /// By its length; 0 also where there is none.
+    Length(u64),
+    /// In chunks that carry their own lengths.
+    Chunked,
+    /// By the end of the connection.
+    UntilClose,
+}
+
+impl Head {
+    /// Parses the head at the front of `bytes`: it and its length, or none where it has not all arrived.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Failure> {
+        let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut parsed = httparse::Response::new(&mut lines);
+        let bad = |error: httparse::Error| {
+            Failure::corrupt(format!("the answer is not HTTP ({error})"))
+                .with_help("check the endpoint: does it speak S3 or HTTP, and does it want https?")
+        };
+        let httparse::Status::Complete(len) = parsed.parse(bytes).map_err(bad)? else {
+            return Ok(None);
+        };
+        let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+        for line in parsed.headers.iter() {
+            let name = HeaderName::from_bytes(line.name.as_bytes());
+            let value = HeaderValue::from_bytes(line.value);
+            // A line that is no header by the letter of the RFC is of no use to us, and no reason to fail.
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        let head = Self {
+            status: parsed.code.unwrap_or_default(),
+            headers,
+            is_persistent_version: parsed.version == Some(1),
+        };
+        Ok(Some((head, len)))
+    }
+
+    /// The header, where there is exactly one that is text.
+    pub(in crate::store) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok().map(str::trim)
+    }
+
+    pub(in crate::store) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status)
+    }
+
+    /// How the body is delimited (RFC 9112, 6.3).
+    pub(in crate::store) fn framing(&self, is_answer_to_head: bool) -> Result<Framing, Failure> {
+        if is_answer_to_head || self.status == 204 || self.status == 304 {
+            return Ok(Framing::Length(0));
+        }
+        let mut encodings = self.values("transfer-encoding");
+        if let Some(first) = encodings.next() {
+            if !first.eq_ignore_ascii_case("chunked") || encodings.next().is_some() {
+                return Err(Failure::corrupt(format!(
+                    "the answer has the transfer encoding {first:?}, which was not asked for"
+                )));
+            }
+            return Ok(Framing::Chunked);
+        }
+        Ok(self
+            .content_length()?
+            .map_or(Framing::UntilClose, Framing::Length))
+    }
+
+    /// The promised length; several that agree are one.
+    pub(in crate::store) fn content_length(&self) -> Result<Option<u64>, Failure> {
+        let mut length = None;
+        for text in self.values("content-length") {
+            let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let Some(value) = text.parse::<u64>().ok().filter(|_| is_digits) else {
+                return Err(Failure::corrupt(format!(
+                    "the Content-Length {text:?} is no number"
+                )));
+            };
+            if length.is_some_and(|first| first != value) {
+                return Err(Failure::corrupt(
+                    "the answer has two differing Content-Lengths",
+                ));
+            }
+            length = Some(value);
+        }
+        Ok(length)
+    }
+
+    /// Whether the connection may serve another request once the body is read.
+    pub(super) fn is_keeping_alive(&self) -> bool {
+        let says = |word: &str| {
+            self.values("connection")
+                .any(|v| v.eq_ignore_ascii_case(word))
+        };
+        // Both delimiters at once smell of request smuggling (RFC 9112, 6.1): such a connection is not used again.
+        let is_ambiguous = self.headers.contains_key("transfer-encoding")
+            && self.headers.contains_key("content-length");
+        !is_ambiguous && !says("close") && (self.is_persistent_version || says("keep-alive"))
+    }
+
+    /// All values of a list header, over all its lines.
+    fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers
+            .get_all(name)
+            .into_iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|line| line.split(',').map(str::trim))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Head {
+        let text = format!("{text}\r\n\r\n");
+        Head::parse(text.as_bytes()).unwrap().unwrap().0
+    }
+
+    #[test]
+    fn an_unfinished_head_is_none_at_every_length() {
+        let text = b"HTTP/1.1 206 Partial Content\r\ncontent-length: 5\r\n\r\n";
+        for len in 0..text.len() {
+            assert!(Head::parse(&text[..len]).unwrap().is_none(), "{len}");
+        }
+        let (head, len) = Head::parse(text).unwrap().unwrap();
+        assert_eq!((head.status, len), (206, text.len()));
+    }
+
+    #[test]
+    fn lengths_that_agree_are_one_and_others_are_refused() {
+        let same = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length: 5, 5");
+        assert_eq!(same.framing(false).unwrap(), Framing::Length(5));
+        for lines in [
+            "5\r\nContent-Length: 6",
+            "5, 6",
+            "+5",
+            "-1",
+            "",
+            "99999999999999999999",
+        ] {
+            let differing = head(&format!("HTTP/1.1 200 OK\r\nContent-Length: {lines}"));
+            assert_eq!(
+                differing.framing(false).unwrap_err().cause,
+                "bad_answer",
+                "{lines:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn bodies_are_delimited_as_the_rfc_says() {
+        let framing = |text: &str, to_head| head(text).framing(to_head).unwrap();
+        assert_eq!(framing("HTTP/1.1 200 OK", false), Framing::UntilClose);
+        assert_eq!(framing("HTTP/1.1 204 No", false), Framing::Length(0));
+        assert_eq!(
+            framing("HTTP/1.1 200 OK\r\nContent-Length: 7", true),
+            Framing::Length(0)
+        );
+        let both = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: Chunked";
+        assert_eq!(framing(both, false), Framing::Chunked);
+        assert!(!head(both).is_keeping_alive());
+        assert!(
+            head("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked")
+                .framing(false)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn connections_are_kept_only_where_both_sides_mean_it() {
+        assert!(head("HTTP/1.1 200 OK").is_keeping_alive());
+        assert!(!head("HTTP/1.1 200 OK\r\nconnection: foo, Close").is_keeping_alive());
+        assert!(!head("HTTP/1.0 200 OK").is_keeping_alive());
+        assert!(head("HTTP/1.0 200 OK\r\nConnection: keep-alive").is_keeping_alive());
+    }
+
+    #[test]
+    fn what_is_not_http_is_an_error_with_help() {
+        for text in [
+            "SSH-2.0-OpenSSH\r\n\r\n",
+            "\x15\x03\x01\0\x02",
+            "<html></html>\r\n\r\n",
+        ] {
+            assert!(Head::parse(text.as_bytes()).unwrap_err().help.is_some());
+        }
+    }
+}

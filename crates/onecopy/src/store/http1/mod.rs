@@ -1,0 +1,34 @@
+//! Our own HTTP/1.1 client: it reads a body straight into the slabs it is meant for.
+//!
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy. May import: buffer, ledger. Absent: any knowledge of what
+//! is asked for, or of retries beyond the free one for a connection that died while it was idle.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `endpoint` | who is spoken to |
+//! | `client` | one request, one answer |
+//! | `pool` | connections of one endpoint: idle ones, a limit, fair waiting |
+//! | `connect` | name resolution, TCP, TLS |
+//! | `connection` | the bytes: write, read, read into slabs |
+//! | `head` | the head of an answer |
+//! | `body`, `chunked` | what follows it |
+//! | `gap` | what of a target is still to be filled |
+
+mod body;
+mod chunked;
+mod client;
+mod connect;
+mod connection;
+mod endpoint;
+mod failure;
+mod gap;
+mod head;
+mod pool;
+mod tls;
+
+pub(super) use body::Body;
+pub(super) use client::{Answer, Client, Request, retry_after};
+pub(super) use endpoint::Endpoint;
+pub(super) use failure::Failure;
+pub(super) use gap::Gap;
+pub(super) use head::Head;

@@ -1,0 +1,148 @@
+//! Whom TLS trusts.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::TlsConnector;
+
+use super::failure::Failure;
+use crate::error::ErrorKind;
+use crate::sync::Arc;
+
+/// Whom to trust.
+#[derive(Debug, Clone, Default)]
+pub(in crate::store) struct Trust {
+    /// A PEM file to use instead of the system's certificates.
+    pub(in crate::store) ca_bundle: Option<String>,
+    /// Check nothing: the user said so.
+    pub(in crate::store) is_unverified: bool,
+}
+
+impl Trust {
+    /// Reads the certificates. Takes some milliseconds: once per client, and only where TLS is spoken.
+    pub(super) fn connector(&self) -> Result<TlsConnector, Failure> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| {
+                Failure::new(ErrorKind::Bug, "tls", error.to_string()).with_source(error)
+            })?;
+        let mut config = if self.is_unverified {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+                .with_no_client_auth()
+        } else {
+            builder
+                .with_root_certificates(self.roots()?)
+                .with_no_client_auth()
+        };
+        config.alpn_protocols = vec![b"http/1.1".into()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, Failure> {
+        let mut roots = RootCertStore::empty();
+        if let Some(path) = &self.ca_bundle {
+            let unreadable = |why: String| {
+                Failure::new(ErrorKind::InvalidInput, "ca_bundle", why)
+                    .with_help("--ca-bundle (or AWS_CA_BUNDLE) takes a PEM file of certificates")
+            };
+            let certificates = CertificateDer::pem_file_iter(path)
+                .map_err(|error| unreadable(format!("cannot read {path}: {error}")))?;
+            for certificate in certificates {
+                let added = certificate
+                    .map_err(|error| error.to_string())
+                    .and_then(|der| roots.add(der).map_err(|error| error.to_string()));
+                added
+                    .map_err(|why| unreadable(format!("{path} holds a bad certificate: {why}")))?;
+            }
+            if roots.is_empty() {
+                return Err(unreadable(format!("{path} holds no certificate")));
+            }
+            return Ok(roots);
+        }
+        let found = rustls_native_certs::load_native_certs();
+        let (added, _ignored) = roots.add_parsable_certificates(found.certs);
+        if added == 0 {
+            return Err(Failure::new(
+                ErrorKind::Unreachable,
+                "no_roots",
+                "this machine has no certificates to trust",
+            )
+            .final_now()
+            .with_help("install ca-certificates, or name a PEM file with --ca-bundle"));
+        }
+        Ok(roots)
+    }
+}
+
+/// Accepts every certificate; signatures of the handshake are still checked.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_bundle_is_named_with_help() {
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        for path in ["/nonexistent.pem", empty.path().to_str().unwrap()] {
+            let trust = Trust {
+                ca_bundle: Some(path.to_owned()),
+                is_unverified: false,
+            };
+            let failure = trust.connector().err().unwrap();
+            assert!(failure.why.contains(path), "{}", failure.why);
+            assert!(failure.help.is_some());
+        }
+    }
+}

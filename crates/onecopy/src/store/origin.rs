@@ -1,0 +1,210 @@
+//! What stores on HTTP have in common: how a range is asked for, and what of the answers is believed.
+
+use http::{HeaderMap, HeaderValue, Method, header};
+
+use super::http1::{Answer, Client, Failure, Head, Request};
+use super::{BoxFuture, ETag, Object, dates};
+use crate::error::{ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::store::retry::Retry;
+
+/// A store on HTTP, as reading sees it.
+pub(super) trait Origin: Send + Sync + std::fmt::Debug {
+    fn client(&self) -> &Client;
+
+    /// A request for `object`, signed where that is needed.
+    fn request<'a>(
+        &'a self,
+        method: Method,
+        object: &'a Object,
+    ) -> BoxFuture<'a, Result<Request, Failure>>;
+
+    /// The request to make instead, where the store may follow a redirect.
+    fn redirected(&self, _request: &Request, _head: &Head) -> Option<Request> {
+        None
+    }
+
+    /// What an answer that is no success means.
+    fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure>;
+}
+
+/// Redirects followed at most.
+const MAX_REDIRECTS: usize = 5;
+
+/// Asks once. `conditions` (Range, If-Match) are added after signing: they need not be signed, and so an odd ETag
+/// cannot break a signature.
+pub(super) async fn ask(
+    origin: &dyn Origin,
+    method: Method,
+    object: &Object,
+    conditions: HeaderMap,
+) -> Result<Answer, Failure> {
+    let mut request = origin.request(method, object).await?;
+    request.headers.extend(conditions);
+    for _ in 0..MAX_REDIRECTS {
+        let answer = origin.client().send(&request).await?;
+        match origin.redirected(&request, &answer.head) {
+            Some(next) => request = next,
+            None => return Ok(answer),
+        }
+    }
+    let why = format!("more than {MAX_REDIRECTS} redirects");
+    Err(Failure::new(ErrorKind::Unreachable, "redirects", why).final_now())
+}
+
+/// Looks an object up.
+pub(super) async fn head(origin: &dyn Origin, object: &Object) -> Result<Object> {
+    let mut retry = Retry::new(origin.client().limits());
+    loop {
+        match head_once(origin, object).await {
+            Ok(found) => return Ok(found),
+            Err(failure) => {
+                let next = retry.after(failure, None).await;
+                next.map_err(|failure| failure.into_error("look up", &*object.url))?;
+            }
+        }
+    }
+}
+
+async fn head_once(origin: &dyn Origin, object: &Object) -> Result<Object, Failure> {
+    let answer = ask(origin, Method::HEAD, object, HeaderMap::new()).await?;
+    if answer.head.status != 200 {
+        return Err(origin.refused(&Method::HEAD, answer).await);
+    }
+    let mut found = object.clone();
+    found.len_bytes = answer.head.content_length()?;
+    found.etag = etag(&answer.head);
+    found.modified_unix = modified(&answer.head);
+    // Nothing follows the head; a server that sends something all the same loses its connection.
+    let _is_kept = answer.body.finish().await?;
+    Ok(found)
+}
+
+/// The ETag of an answer.
+pub(super) fn etag(head: &Head) -> Option<ETag> {
+    head.header("etag")
+        .filter(|text| !text.is_empty())
+        .map(|text| ETag(text.into()))
+}
+
+/// The `Last-Modified` of an answer, in seconds since the epoch.
+pub(super) fn modified(head: &Head) -> Option<i64> {
+    head.header("last-modified").and_then(dates::from_http)
+}
+
+/// `If-Match`, where the version is known and the tag can be matched. A weak tag never matches by the letter of RFC
+/// 9110 (13.1.1), so it is only compared.
+pub(super) fn if_match(object: &Object) -> Option<HeaderValue> {
+    let tag = &*object.etag.as_ref()?.0;
+    if tag.starts_with("W/") {
+        return None;
+    }
+    // Some servers list tags without their quotes and want them in a header.
+    if tag.starts_with('"') {
+        HeaderValue::from_str(tag).ok()
+    } else {
+        HeaderValue::from_str(&format!("\"{tag}\"")).ok()
+    }
+}
+
+/// Notes the ETag of an answer in `object`, or holds it against the one that is known.
+pub(super) fn check_etag(object: &mut Object, head: &Head, ledger: &Ledger) -> Result<(), Failure> {
+    let bare = |tag: &ETag| tag.0.trim_start_matches("W/").trim_matches('"').to_owned();
+    match (&object.etag, etag(head)) {
+        (None, first) => object.etag = first,
+        (Some(known), Some(now)) if bare(known) == bare(&now) => {}
+        (Some(_), Some(_)) => return Err(changed("another version of it came back")),
+        (Some(_), None) => ledger.warned("etag_missing"),
+    }
+    Ok(())
+}
+
+/// An object that is no longer the one whose reading began.
+pub(super) fn changed(why: &str) -> Failure {
+    Failure::new(
+        ErrorKind::Changed,
+        "changed",
+        format!("the object changed: {why}"),
+    )
+    .with_help("start again: what was read before belongs to the version before")
+}
+
+/// `bytes=from-last` for `[from, to)`.
+pub(super) fn range(from: u64, to: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(&format!("bytes={from}-{}", to.saturating_sub(1))) {
+        headers.insert(header::RANGE, value);
+    }
+    headers
+}
+
+/// A `Content-Range`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ContentRange {
+    /// `[from, to)`, where the answer has bytes.
+    pub(super) bytes: Option<(u64, u64)>,
+    /// The length of the object, where it is told.
+    pub(super) total: Option<u64>,
+}
+
+impl ContentRange {
+    /// Reads `bytes 0-7/100`, `bytes 0-7/*`, `bytes */100`.
+    pub(super) fn read(head: &Head) -> Option<Self> {
+        Self::parse(head.header("content-range")?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (unit, rest) = text.split_once(' ')?;
+        if !unit.eq_ignore_ascii_case("bytes") {
+            return None;
+        }
+        let (bytes, total) = rest.trim().split_once('/')?;
+        let total = match total {
+            "*" => None,
+            digits => Some(digits.parse().ok()?),
+        };
+        let bytes = match bytes {
+            "*" => None,
+            range => {
+                let (from, last) = range.split_once('-')?;
+                let (from, last): (u64, u64) = (from.parse().ok()?, last.parse().ok()?);
+                let to = last.checked_add(1)?;
+                if from >= to || total.is_some_and(|total| to > total) {
+                    return None;
+                }
+                Some((from, to))
+            }
+        };
+        Some(Self { bytes, total })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_ranges_are_read_exactly_or_not_at_all() {
+        let range = |bytes, total| Some(ContentRange { bytes, total });
+        assert_eq!(
+            ContentRange::parse("bytes 0-7/100"),
+            range(Some((0, 8)), Some(100))
+        );
+        assert_eq!(
+            ContentRange::parse("Bytes 5-5/*"),
+            range(Some((5, 6)), None)
+        );
+        assert_eq!(ContentRange::parse("bytes */0"), range(None, Some(0)));
+        for text in [
+            "bytes 7-0/100",
+            "bytes 0-100/100",
+            "bytes 0-18446744073709551615/*",
+            "items 0-7/100",
+            "bytes 0-7",
+            "bytes a-7/9",
+            "",
+        ] {
+            assert_eq!(ContentRange::parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A range of an object on HTTP, read into its target over as many requests as it takes.
+
+use http::{Method, header};
+
+use super::http1::{Answer, Body, Failure, Gap};
+use super::origin::{self, ContentRange, Origin};
+use super::retry::Retry;
+use super::{Filled, Object, Target};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::OpenHop;
+use crate::size::to_usize;
+
+/// One range on its way.
+#[derive(Debug)]
+struct Reading<'a> {
+    origin: &'a dyn Origin,
+    hop: &'a OpenHop,
+    object: Object,
+    offset: u64,
+    target: Target,
+    /// Bytes that the target holds.
+    room: u64,
+    /// Bytes that are in it.
+    filled: u64,
+}
+
+/// Reads from `offset` on into `target`, as [`super::Store::read_into`] promises.
+pub(super) async fn read_into(
+    origin: &dyn Origin,
+    hop: &OpenHop,
+    object: &Object,
+    offset: u64,
+    target: Target,
+) -> Result<Filled> {
+    let room = target.iter().map(|slab| slab.len() as u64).sum();
+    let object = object.clone();
+    let mut reading = Reading {
+        origin,
+        hop,
+        object,
+        offset,
+        target,
+        room,
+        filled: 0,
+    };
+    if reading.object.len_bytes.is_some_and(|len| offset > len) {
+        return Err(reading.error(past_the_end(reading.object.len_bytes)));
+    }
+    let mut retry = Retry::new(origin.client().limits());
+    while !reading.is_done() {
+        if let Err(failure) = reading.go_on().await {
+            let next = retry.after(failure, Some(hop.ledger())).await;
+            next.map_err(|failure| reading.error(failure))?;
+        }
+    }
+    Ok(Filled {
+        target: reading.target,
+        len_bytes: reading.filled,
+        object: reading.object,
+    })
+}
+
+impl Reading<'_> {
+    /// How many bytes there are to read, as far as it is known: what the target holds, or what the object has left.
+    fn want(&self) -> u64 {
+        let left = self
+            .object
+            .len_bytes
+            .map_or(u64::MAX, |len| len.saturating_sub(self.offset));
+        self.room.min(left)
+    }
+
+    fn is_done(&self) -> bool {
+        self.filled >= self.want()
+    }
+
+    fn error(&self, failure: Failure) -> Error {
+        let end = self.offset.saturating_add(self.want());
+        failure.into_error(
+            format!("read bytes {}..{end} of", self.offset),
+            &*self.object.url,
+        )
+    }
+
+    /// One request: asks for what is missing and reads what comes.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        let from = self.offset + self.filled;
+        let to = self.offset.saturating_add(self.want());
+        let is_whole = from == 0 && self.object.len_bytes == Some(to);
+        let mut conditions = if is_whole {
+            http::HeaderMap::new()
+        } else {
+            origin::range(from, to)
+        };
+        if let Some(tag) = origin::if_match(&self.object) {
+            conditions.insert(header::IF_MATCH, tag);
+        }
+        let answer = origin::ask(self.origin, Method::GET, &self.object, conditions).await?;
+        match answer.head.status {
+            206 if !is_whole => self.take_part(answer, from, to).await,
+            200 => self.take_whole(answer, from).await,
+            412 => Err(origin::changed("it is not the version whose reading began")),
+            416 => self.take_nothing(&answer, from),
+            206 => Err(Failure::corrupt(
+                "part of the object came back where all of it was asked for",
+            )),
+            _ => Err(self.origin.refused(&Method::GET, answer).await),
+        }
+    }
+
+    /// 206: exactly the bytes that were asked for, or up to the end of an object whose length was not known.
+    async fn take_part(&mut self, answer: Answer, from: u64, to: u64) -> Result<(), Failure> {
+        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        let Some(ContentRange {
+            bytes: Some((got_from, got_to)),
+            total,
+        }) = ContentRange::read(&answer.head)
+        else {
+            return Err(Failure::corrupt(
+                "the answer does not say which bytes it brings",
+            ));
+        };
+        if let (Some(known), Some(total)) = (self.object.len_bytes, total)
+            && known != total
+        {
+            let why = format!("its length was {known} and is {total}");
+            return Err(origin::changed(&why));
+        }
+        let expected = to.min(total.unwrap_or(to));
+        if (got_from, got_to) != (from, expected) {
+            let why =
+                format!("bytes {from}..{expected} were asked for and {got_from}..{got_to} came");
+            return Err(Failure::corrupt(why));
+        }
+        if answer
+            .body
+            .len_bytes()
+            .is_some_and(|len| len != got_to - got_from)
+        {
+            return Err(Failure::corrupt(
+                "the Content-Length and the Content-Range disagree",
+            ));
+        }
+        if self.object.len_bytes.is_none() {
+            self.object.len_bytes = total;
+        }
+        self.learn(&answer);
+        let mut body = answer.body;
+        self.fill(&mut body, got_to - self.offset).await?;
+        if self.offset + self.filled < got_to {
+            return Err(short(got_to - self.offset - self.filled));
+        }
+        // All that was asked for is here: what becomes of the connection is no longer this range's business.
+        if let Err(failure) = body.finish().await {
+            tracing::debug!(
+                why = failure.why,
+                "a connection did not end its answer well"
+            );
+        }
+        Ok(())
+    }
+
+    /// 200: the whole object, which is what was wanted only if it begins at 0 and fits.
+    async fn take_whole(&mut self, answer: Answer, from: u64) -> Result<(), Failure> {
+        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        let promised = answer.body.len_bytes();
+        if let (Some(known), Some(promised)) = (self.object.len_bytes, promised)
+            && known != promised
+        {
+            let why = format!("its length was {known} and is {promised}");
+            return Err(origin::changed(&why));
+        }
+        let len = promised.or(self.object.len_bytes);
+        if from != 0 || len.is_some_and(|len| len > self.room) {
+            return Err(ignores_ranges());
+        }
+        self.learn(&answer);
+        let mut body = answer.body;
+        self.fill(&mut body, len.unwrap_or(self.room)).await?;
+        if let Some(len) = len
+            && self.filled < len
+        {
+            return Err(short(len - self.filled));
+        }
+        if !body.finish().await? {
+            return Err(if len.is_some() {
+                Failure::corrupt("the body is longer than the object")
+            } else {
+                ignores_ranges()
+            });
+        }
+        self.object.len_bytes = Some(self.filled);
+        Ok(())
+    }
+
+    /// 416: the object ends before `from`. That is its end where its length was not known, and a change where it was.
+    fn take_nothing(&mut self, answer: &Answer, from: u64) -> Result<(), Failure> {
+        let total = ContentRange::read(&answer.head).and_then(|range| range.total);
+        if self.object.len_bytes.is_some() || self.filled > 0 {
+            return Err(origin::changed("it has become shorter"));
+        }
+        match total {
+            Some(total) if total == from => {}
+            None if from == 0 => {}
+            _ => return Err(past_the_end(total)),
+        }
+        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        self.object.len_bytes = Some(from);
+        Ok(())
+    }
+
+    fn learn(&mut self, answer: &Answer) {
+        if self.object.modified_unix.is_none() {
+            self.object.modified_unix = origin::modified(&answer.head);
+        }
+    }
+
+    /// Reads the body into the target, up to its byte `end`. What came before a failure counts.
+    async fn fill(&mut self, body: &mut Body, end: u64) -> Result<(), Failure> {
+        let mut gap = Gap::new(&mut self.target, to_usize(self.filled), to_usize(end));
+        let result = body.fill(self.hop, &mut gap).await;
+        self.filled = gap.filled() as u64;
+        result
+    }
+}
+
+fn short(missing: u64) -> Failure {
+    let why = format!("the body ended {missing} bytes early");
+    Failure::new(ErrorKind::Truncated, "short_body", why)
+}
+
+fn past_the_end(len: Option<u64>) -> Failure {
+    let why = match len {
+        Some(len) => format!("the object has only {len} bytes"),
+        None => "the object ends before that".to_owned(),
+    };
+    Failure::new(ErrorKind::InvalidInput, "past_the_end", why)
+}
+
+fn ignores_ranges() -> Failure {
+    let why = "the server sent the whole object where a range was asked for";
+    Failure::new(ErrorKind::Unsupported, "no_ranges", why)
+        .with_help("use a server (or a proxy) that answers Range requests")
+}

@@ -1,0 +1,142 @@
+//! The outside world, as the credential chain sees it: files, programs, variables, and our own HTTP client.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqsign_core::{
+    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, Result,
+};
+
+use super::super::http1::{Client, Endpoint, Failure, Request};
+use crate::config::{Limits, StoreConfig, Variables};
+
+/// Time for the metadata service of a cloud machine: it is one hop away, or it is not there at all.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time for STS, SSO and ECS.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Answers longer than this are refused: credentials are some 2 KiB.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// The context in which credentials are looked for.
+pub(super) fn context(config: &StoreConfig) -> Context {
+    // Connections of their own: a full pool of data connections must not keep credentials waiting.
+    let limits = Limits {
+        connections: 2,
+        tries: 1,
+        ..config.limits.clone()
+    };
+    let client = Client::new(&StoreConfig {
+        limits,
+        ..config.clone()
+    });
+    Context::new()
+        .with_env(Surroundings(config.variables.clone()))
+        .with_file_read(Files)
+        .with_command_execute(Programs)
+        .with_http_send(Sender(client))
+}
+
+#[derive(Debug)]
+struct Surroundings(Variables);
+
+impl Env for Surroundings {
+    fn var(&self, key: &str) -> Option<String> {
+        self.0.get(key)
+    }
+
+    fn vars(&self) -> HashMap<String, String> {
+        self.0.all().into_iter().collect()
+    }
+
+    fn home_dir(&self) -> Option<PathBuf> {
+        self.0.get("HOME").map(PathBuf::from)
+    }
+}
+
+#[derive(Debug)]
+struct Files;
+
+impl FileRead for Files {
+    async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
+        let path = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
+        read.map_err(|error| Error::unexpected(error.to_string()))?
+            .map_err(|error| Error::config_invalid(error.to_string()))
+    }
+}
+
+#[derive(Debug)]
+struct Programs;
+
+impl CommandExecute for Programs {
+    async fn command_execute<'a>(
+        &'a self,
+        program: &'a str,
+        args: &'a [&'a str],
+    ) -> Result<CommandOutput> {
+        let mut command = std::process::Command::new(program);
+        command.args(args).stdin(std::process::Stdio::null());
+        let ran = tokio::task::spawn_blocking(move || command.output()).await;
+        let output = ran
+            .map_err(|error| Error::unexpected(error.to_string()))?
+            .map_err(|error| Error::config_invalid(error.to_string()))?;
+        Ok(CommandOutput {
+            status: output.status.code().unwrap_or(-1),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Sender(Client);
+
+impl HttpSend for Sender {
+    async fn http_send(&self, asked: http::Request<Bytes>) -> Result<http::Response<Bytes>> {
+        let (parts, body) = asked.into_parts();
+        let uri = parts.uri.to_string();
+        let (endpoint, rest) = Endpoint::split(&uri)
+            .map_err(|_shows_the_url| Error::request_invalid("the URL of a credential request"))?;
+        let timeout = if is_metadata(&endpoint.host) {
+            METADATA_TIMEOUT
+        } else {
+            TIMEOUT
+        };
+        let rest = if rest.starts_with('/') {
+            rest.to_owned()
+        } else {
+            format!("/{rest}")
+        };
+        let request = Request {
+            method: parts.method,
+            endpoint,
+            path_and_query: rest,
+            headers: parts.headers,
+            body,
+        };
+        let exchange = async {
+            let answer = self.0.send(&request).await?;
+            let (status, headers) = (answer.head.status, answer.head.headers);
+            let text = answer.body.collect(MAX_ANSWER).await?;
+            Ok::<_, Failure>((status, headers, text))
+        };
+        let (status, headers, text) = tokio::time::timeout(timeout, exchange)
+            .await
+            .map_err(|_elapsed| Error::unexpected("no answer in time"))?
+            .map_err(|failure| Error::unexpected(failure.why))?;
+        let mut answer = http::Response::new(Bytes::from(text));
+        *answer.status_mut() = http::StatusCode::from_u16(status)
+            .map_err(|error| Error::unexpected(error.to_string()))?;
+        *answer.headers_mut() = headers;
+        Ok(answer)
+    }
+}
+
+/// EC2's metadata service, ECS's and EKS's: link-local addresses.
+fn is_metadata(host: &str) -> bool {
+    host.starts_with("169.254.") || host.starts_with("fd00:ec2:")
+}

@@ -16,7 +16,7 @@ fn all_fields() -> Vec<Field> {
 }
 
 fn content<'s>(shard: &'s Shard, member: &Member) -> &'s [u8] {
-    let at = |offset: u64| usize::try_from(offset).unwrap();
+    let at = |offset: u64| usize::try_from(offset).expect("64 bits");
     &shard.bytes[at(member.offset)..at(member.offset + member.len)]
 }
 

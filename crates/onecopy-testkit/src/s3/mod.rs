@@ -24,3 +24,5 @@ mod upload;
 
 pub use builder::{S3Builder, S3Server};
 pub use record::RequestRecord;
+
+pub(crate) use listing::encode as encode_key;

@@ -24,6 +24,11 @@ pub(super) trait Origin: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Whether an answer that calls itself a success looks like an error text instead.
+    fn is_disguised(&self, _head: &Head) -> bool {
+        false
+    }
+
     /// What an answer that is no success means.
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure>;
 }

@@ -97,6 +97,9 @@ impl Reading<'_> {
         }
         let answer = origin::ask(self.origin, Method::GET, &self.object, conditions).await?;
         match answer.head.status {
+            200 if self.origin.is_disguised(&answer.head) => {
+                Err(self.origin.refused(&Method::GET, answer).await)
+            }
             206 if !is_whole => self.take_part(answer, from, to).await,
             200 => self.take_whole(answer, from).await,
             412 => Err(origin::changed("it is not the version whose reading began")),

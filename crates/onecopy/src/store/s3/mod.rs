@@ -15,7 +15,7 @@ pub(super) use account::Account;
 
 use http::{HeaderMap, HeaderValue, Method, header};
 
-use super::http1::{Answer, Client, Failure, Request};
+use super::http1::{Answer, Client, Failure, Head, Request};
 use super::origin::{self, Origin};
 use super::retry::Retry;
 use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, ranged};
@@ -119,6 +119,12 @@ impl Origin for S3Store {
             let path = format!("/{}", address::encode_key(object.key.as_bytes()));
             self.signed(method, &path, "").await
         })
+    }
+
+    /// Objects of S3 have an ETag; error texts and pages of proxies have none.
+    fn is_disguised(&self, head: &Head) -> bool {
+        let is_text = |kind: &str| kind.contains("xml") || kind.contains("html");
+        origin::etag(head).is_none() && head.header("content-type").is_some_and(is_text)
     }
 
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {

@@ -5,6 +5,7 @@ pub mod config;
 pub mod error;
 pub mod ledger;
 pub mod route;
+pub mod sample;
 pub mod size;
 pub mod store;
 pub mod sync;

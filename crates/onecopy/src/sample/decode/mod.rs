@@ -1,0 +1,1 @@
+//! Fields to values.

@@ -1,0 +1,69 @@
+//! Bytes to samples: tar members as slices of what the network filled, grouped by key, shuffled, decoded.
+//!
+//! ```text
+//!  slices of a shard
+//!   | tar/bytes.rs    told by magic: plain, gzip, zstd; the whole length must come
+//!   | tar/cursor.rs   512-byte blocks and members, as parts of the slices
+//!   | tar/members.rs  headers of every dialect; every kind of damage is an error with its offset
+//!   | names.rs        member name -> key and field
+//!   | reader.rs       members of one key -> Sample; on_error, duplicates, keys that come back
+//!   v
+//!  Sample --shuffle.rs--> Sample --decode/--> values in the batch
+//! ```
+//!
+//! Hops here: straddle, inflate, decode, gather. May import: store (trait only), buffer, ledger. Absent: the network,
+//! batches, threads, and any copy of a member that lies in one slice.
+
+pub mod decode;
+mod names;
+mod options;
+mod reader;
+mod shuffle;
+mod tar;
+
+pub use options::{Duplicates, KeyRule, SampleOptions};
+pub use reader::SampleReader;
+pub use shuffle::Shuffle;
+
+use crate::buffer::Slice;
+use crate::sync::Arc;
+
+/// The members of a shard that share a key and stand next to each other.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// What the members share: the path up to the dot that [`KeyRule`] names.
+    pub key: String,
+    /// The shard, as people call it.
+    pub shard: Arc<str>,
+    /// Where the header of the first member begins, in bytes of the (inflated) tar. Extended headers count.
+    pub offset: u64,
+    /// Where the padding of the last member ends.
+    pub end_offset: u64,
+    /// The members, in the order of the shard.
+    pub fields: Vec<Field>,
+}
+
+impl Sample {
+    /// The field called `name` (in lower case, as all fields are).
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The payload: the bytes of all fields together.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.fields.iter().map(|field| field.bytes.len()).sum()
+    }
+}
+
+/// One member of a sample.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// What follows the key in the member's name, in lower case, without the first dot: `jpg`, `left.jpg`.
+    pub name: String,
+    /// The content: a part of the slice that the store filled, unless it crossed two of them.
+    pub bytes: Slice,
+    /// Where the member's header begins, in bytes of the (inflated) tar. Extended headers count.
+    pub offset: u64,
+}

@@ -1,0 +1,337 @@
+//! Members to samples. Whatever is wrong is an error, or, where the user asked for it, counted and passed over.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use super::names::{self, Named};
+use super::tar::{Damage, Entry, Members};
+use super::{Duplicates, Field, Sample, SampleOptions};
+use crate::buffer::Slice;
+use crate::config::OnError;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::sync::Arc;
+
+/// The samples of one shard, read as its bytes come in.
+///
+/// A sample is given out as soon as the next header or the end is seen. After damage that leaves no way on, the sample
+/// before it still comes, unless it is known that a member of it is missing; then the error, then nothing more. With
+/// [`OnError::Skip`] and [`OnError::Warn`] the damage is counted in the ledger, as one skipped sample under the name of
+/// its cause, in place of the error.
+///
+/// # Copies
+///
+/// None, but for members that cross two slices which are no neighbours: one, on `straddle`.
+#[derive(Debug)]
+pub struct SampleReader<I> {
+    members: Members<I>,
+    shard: Arc<str>,
+    options: SampleOptions,
+    ledger: Arc<Ledger>,
+    current: Option<Open>,
+    /// A member whose header was read and which goes into `current`.
+    due: Option<(Entry, String)>,
+    /// An error to be given out after the sample before it.
+    failed: Option<Error>,
+    is_over: bool,
+    has_members: bool,
+    seen: HashSet<u64, Plain>,
+    hasher: RandomState,
+    usual_fields: usize,
+}
+
+/// The sample that is being put together.
+#[derive(Debug)]
+struct Open {
+    sample: Sample,
+    /// Why it will not be given out.
+    dropped: Option<&'static str>,
+}
+
+impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
+    /// Reads `shard` from `bytes`: its content in order, in pieces of any size. `len_bytes` is the length of the object
+    /// as the store told it; fewer bytes are then an error, and so are more.
+    pub fn new(
+        shard: Arc<str>,
+        len_bytes: Option<u64>,
+        bytes: I,
+        options: SampleOptions,
+        ledger: &Arc<Ledger>,
+    ) -> Self {
+        let members = Members::new(
+            bytes,
+            Arc::clone(&shard),
+            len_bytes,
+            options.ignore_zeros,
+            ledger,
+        );
+        Self {
+            members,
+            shard,
+            options,
+            ledger: Arc::clone(ledger),
+            current: None,
+            due: None,
+            failed: None,
+            is_over: false,
+            has_members: false,
+            seen: HashSet::default(),
+            hasher: RandomState::new(),
+            usual_fields: 1,
+        }
+    }
+
+    /// Goes on to the next sample, or to the end.
+    fn advance(&mut self) -> Result<Option<Sample>, Box<Damage>> {
+        loop {
+            if let Some((entry, field)) = self.due.take() {
+                self.fill(entry, field)?;
+                if self.failed.is_some() {
+                    return Ok(None);
+                }
+            }
+            let Some(entry) = self.members.next_entry()? else {
+                self.is_over = true;
+                if !self.has_members {
+                    self.warn("empty_shard");
+                }
+                return Ok(self.close());
+            };
+            self.has_members = true;
+            let before = self.place(entry);
+            if before.is_some() || self.failed.is_some() {
+                return Ok(before);
+            }
+        }
+    }
+
+    /// Finds the sample that a member belongs to; gives out the one before where a new one begins.
+    fn place(&mut self, entry: Entry) -> Option<Sample> {
+        let name = names::text(self.members.name());
+        let (key, field) = match names::split(&name, self.options.key_rule) {
+            Named::Aside(why) => {
+                self.ledger.warned(why);
+                return None;
+            }
+            Named::Field { key, field, odd } => {
+                if let Some(odd) = odd {
+                    self.ledger.warned(odd);
+                }
+                (key, field)
+            }
+        };
+        let field = lower(field);
+        if let Some(open) = &self.current
+            && open.sample.key == key
+        {
+            self.due = Some((entry, field));
+            return None;
+        }
+        let is_new = self.seen.insert(self.hasher.hash_one(key));
+        let open = Open {
+            sample: Sample {
+                key: key.to_owned(),
+                shard: Arc::clone(&self.shard),
+                offset: entry.offset,
+                end_offset: entry.offset,
+                fields: Vec::with_capacity(self.usual_fields),
+            },
+            dropped: None,
+        };
+        drop(name);
+        let before = self.close();
+        self.current = Some(open);
+        self.due = Some((entry, field));
+        if !is_new {
+            self.refuse(
+                "key_again",
+                entry.offset,
+                ErrorKind::Corrupt,
+                "comes back after other keys, so its sample is in pieces",
+                "members of a sample must stand next to each other: pack with `tar --sort=name`, \
+                 or with `onecopy pack`",
+            );
+        }
+        before
+    }
+
+    /// Puts a member's content into the current sample.
+    fn fill(&mut self, entry: Entry, name: String) -> Result<(), Box<Damage>> {
+        if entry.size > self.options.max_member_bytes {
+            let why = format!(
+                "has a member of {} bytes ({name:?}), of at most {}",
+                entry.size, self.options.max_member_bytes
+            );
+            self.refuse(
+                "member_too_long",
+                entry.offset,
+                ErrorKind::LimitReached,
+                &why,
+                "raise max_member_bytes, or pack smaller members",
+            );
+        }
+        let Some(open) = &mut self.current else {
+            return Ok(());
+        };
+        let place = open.sample.fields.iter().position(|old| old.name == name);
+        if place.is_some() {
+            match self.options.duplicates {
+                Duplicates::Error => self.refuse(
+                    "duplicate_field",
+                    entry.offset,
+                    ErrorKind::Corrupt,
+                    &format!("has the field {name:?} twice"),
+                    "pack it without the double, or keep one with duplicates=\"first\" | \"last\"",
+                ),
+                Duplicates::First => {
+                    self.ledger.warned("duplicate_field");
+                    return Ok(());
+                }
+                Duplicates::Last => self.ledger.warned("duplicate_field"),
+            }
+        }
+        let Some(open) = self.current.as_mut().filter(|open| open.dropped.is_none()) else {
+            return Ok(());
+        };
+        let bytes = match self.members.take(entry) {
+            Ok(bytes) => bytes,
+            Err(damage) => {
+                // This one is known to be incomplete. The damage itself is what gets counted.
+                self.current = None;
+                return Err(damage);
+            }
+        };
+        let field = Field {
+            name,
+            bytes,
+            offset: entry.offset,
+        };
+        match place.and_then(|place| open.sample.fields.get_mut(place)) {
+            Some(old) => *old = field,
+            None => open.sample.fields.push(field),
+        }
+        open.sample.end_offset = self.members.end_offset();
+        Ok(())
+    }
+
+    /// Marks the current sample as one that will not be given out, or fails.
+    fn refuse(
+        &mut self,
+        cause: &'static str,
+        offset: u64,
+        kind: ErrorKind,
+        why: &str,
+        help: &'static str,
+    ) {
+        let Some(open) = &mut self.current else {
+            return;
+        };
+        let error = Error::new(
+            kind,
+            format!("read the sample {:?} at byte {offset} of", open.sample.key),
+            &*self.shard,
+            format!("key {:?} {why}", open.sample.key),
+        )
+        .with_help(help);
+        open.dropped.get_or_insert(cause);
+        match self.options.on_error {
+            OnError::Raise => self.failed = Some(error),
+            OnError::Warn => tracing::warn!("{error:#}"),
+            OnError::Skip => {}
+        }
+    }
+
+    /// Ends the current sample: gives it out, or counts it.
+    fn close(&mut self) -> Option<Sample> {
+        let open = self.current.take()?;
+        if let Some(cause) = open.dropped {
+            if self.options.on_error != OnError::Raise {
+                self.ledger.skipped(cause, 1);
+            }
+            return None;
+        }
+        self.usual_fields = open.sample.fields.len();
+        (!open.sample.fields.is_empty()).then_some(open.sample)
+    }
+
+    /// Damage that leaves no way on.
+    fn give_up(&mut self, damage: Damage) -> Option<Sample> {
+        let (cause, is_skippable) = (damage.cause(), damage.is_skippable());
+        let last_good = self.members.last_good().map(names::text);
+        let error = damage.into_error(&self.shard, last_good.as_deref());
+        self.is_over = true;
+        match self.options.on_error {
+            OnError::Warn if is_skippable => {
+                tracing::warn!("the rest of the shard is passed over: {error:#}");
+                self.ledger.skipped(cause, 1);
+            }
+            OnError::Skip if is_skippable => self.ledger.skipped(cause, 1),
+            _ => self.failed = Some(error),
+        }
+        self.close()
+    }
+
+    fn warn(&self, name: &str) {
+        self.ledger.warned(name);
+        if self.options.on_error == OnError::Warn {
+            tracing::warn!("{}: {name}", self.shard);
+        }
+    }
+}
+
+impl<I: Iterator<Item = Result<Slice>>> Iterator for SampleReader<I> {
+    type Item = Result<Sample>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(error) = self.failed.take() {
+                self.is_over = true;
+                self.current = None;
+                return Some(Err(error));
+            }
+            if self.is_over {
+                return None;
+            }
+            let sample = match self.advance() {
+                Ok(sample) => sample,
+                Err(damage) => self.give_up(*damage),
+            };
+            if let Some(sample) = sample {
+                return Some(Ok(sample));
+            }
+        }
+    }
+}
+
+/// In lower case, as WebDataset has field names.
+fn lower(field: &str) -> String {
+    if field.is_ascii() {
+        field.to_ascii_lowercase()
+    } else {
+        field.to_lowercase()
+    }
+}
+
+/// For numbers that are hashes already.
+#[derive(Debug, Default, Clone, Copy)]
+struct Plain(u64);
+
+impl Hasher for Plain {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {}
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl BuildHasher for Plain {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}

@@ -1,0 +1,130 @@
+//! What is wrong with a shard, and where.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, ErrorKind};
+
+/// A shard that is not what it should be.
+#[derive(Debug)]
+pub(in crate::sample) enum Damage {
+    /// Found in the tar.
+    Tar {
+        kind: ErrorKind,
+        /// The name to count it by.
+        cause: &'static str,
+        why: Cow<'static, str>,
+        /// Where in the (inflated) tar.
+        offset: u64,
+        help: Option<&'static str>,
+    },
+    /// The bytes themselves did not come; the error says it all.
+    Source(Error),
+}
+
+impl Damage {
+    /// Damage found in the tar.
+    pub(super) fn new(
+        kind: ErrorKind,
+        cause: &'static str,
+        offset: u64,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Box<Self> {
+        Box::new(Self::Tar {
+            kind,
+            cause,
+            why: why.into(),
+            offset,
+            help: None,
+        })
+    }
+
+    /// Bytes that are there and wrong.
+    pub(super) fn corrupt(
+        cause: &'static str,
+        offset: u64,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Box<Self> {
+        Self::new(ErrorKind::Corrupt, cause, offset, why)
+    }
+
+    /// Bytes that are missing.
+    pub(super) fn truncated(offset: u64, why: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ErrorKind::Truncated, "truncated", offset, why)
+    }
+
+    /// Adds what can be done about it.
+    pub(super) fn with_help(mut self: Box<Self>, text: &'static str) -> Box<Self> {
+        if let Self::Tar { help, .. } = &mut *self {
+            *help = Some(text);
+        }
+        self
+    }
+
+    /// The name to count it by.
+    pub(in crate::sample) fn cause(&self) -> &'static str {
+        match self {
+            Self::Tar { cause, .. } => cause,
+            Self::Source(error) => error.kind().name(),
+        }
+    }
+
+    /// Whether a policy may pass over it: not where somebody stopped the run, or we are wrong ourselves.
+    pub(in crate::sample) fn is_skippable(&self) -> bool {
+        !matches!(
+            self,
+            Self::Source(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Bug)
+        )
+    }
+
+    /// The error for the person who has to do something about it.
+    pub(in crate::sample) fn into_error(self, shard: &str, last_good: Option<&str>) -> Error {
+        let last = match last_good {
+            Some(name) => format!("the last good member is {name:?}"),
+            None => "no member before it is good".to_owned(),
+        };
+        let (kind, why, offset, help) = match self {
+            Self::Source(error) => return with_last_good(error, &last),
+            Self::Tar {
+                kind,
+                why,
+                offset,
+                help,
+                ..
+            } => (kind, why, offset, help),
+        };
+        Error::new(
+            kind,
+            format!("read the tar from byte {offset} of"),
+            shard,
+            format!("{why}; {last}"),
+        )
+        .with_help(help.unwrap_or(
+            "check the shard with `tar tf`, write it again, or pass over damage with \
+             on_error=\"skip\"",
+        ))
+    }
+}
+
+/// A body that is too short or cannot be inflated is damage too; what the network says for itself stays as it is.
+fn with_last_good(error: Error, last: &str) -> Error {
+    if !matches!(error.kind(), ErrorKind::Truncated | ErrorKind::Corrupt) {
+        return error;
+    }
+    let told = Error::new(
+        error.kind(),
+        error.doing(),
+        error.target(),
+        format!("{}; {last}", error.why()),
+    );
+    match error.help() {
+        Some(help) => told.with_help(help),
+        None => told,
+    }
+    .with_source(error)
+}
+
+impl From<Error> for Box<Damage> {
+    fn from(error: Error) -> Self {
+        Box::new(Damage::Source(error))
+    }
+}

@@ -1,0 +1,16 @@
+//! Tar, every dialect that is met in the wild, over slices: members are parts of what the store filled.
+//!
+//! Hops here: straddle, inflate. May import: buffer, ledger. Absent: keys and samples; a member here is a name with
+//! bytes. Damage is told as such; what is done about it is decided in `reader.rs`.
+
+mod bytes;
+mod cursor;
+mod damage;
+mod header;
+mod inflate;
+mod members;
+mod not_a_tar;
+mod pax;
+
+pub(super) use damage::Damage;
+pub(super) use members::{Entry, Members};

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds what is named, in release form:
+#   command      target/release/onecopy
+#   testkit      target/release/onecopy-testkit
+#   package      the Python package, installed in .venv
+#   bench-tools  target/bench-tools/: the floor, the copy counter and the program that checks it
+set -euo pipefail
+. "$(dirname "$0")/tools.sh"
+cd "$root"
+
+package() {
+    scripts/setup.sh build
+    # pip takes the pinned maturin from .venv, and the crates from the same target/ as the command.
+    "$python" -m pip install --quiet --no-build-isolation --no-deps --force-reinstall \
+        ./crates/onecopy-python
+    "$python" -c 'import onecopy; print("onecopy", onecopy.__version__, "is in .venv")' >&2
+}
+
+for what in "$@"; do
+    case $what in
+    command) need_rust && cargo build --locked --release -p onecopy-cli ;;
+    testkit) need_rust && cargo build --locked --release -p onecopy-testkit ;;
+    package) need_rust && package ;;
+    bench-tools)
+        need cc "install a C compiler: apt-get install gcc libc6-dev"
+        make --no-print-directory -s -C bench
+        ;;
+    *) stop "unknown part: $what" "command, testkit, package or bench-tools" ;;
+    esac
+done

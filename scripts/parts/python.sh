@@ -1,0 +1,11 @@
+# Sourced by test.sh.
+package=crates/onecopy-python
+
+step check "set-up" scripts/setup.sh test
+step check "install the package" scripts/build.sh package
+step check "ruff: lints" ruff check .
+step check "ruff: format" ruff format --check .
+step check "mypy: the package" mypy --strict "$package/python/onecopy"
+step check "mypy: scripts and bench" mypy --strict scripts bench
+step check "stubs agree with the module" "$python" -m mypy.stubtest onecopy._onecopy
+step pytest "tests" "$python" -m pytest "$package/tests"

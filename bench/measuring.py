@@ -1,0 +1,192 @@
+"""What the checks and benches share: a server of their own, data, and programs run under watch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Command = Sequence[str | Path]
+
+ROOT = Path(__file__).resolve().parent.parent
+ONECOPY = ROOT / "target" / "release" / "onecopy"
+TESTKIT = ROOT / "target" / "release" / "onecopy-testkit"
+TOOLS = ROOT / "target" / "bench-tools"
+DATA = ROOT / "target" / "bench-data"
+BUCKET = "bench"
+MIB = 1 << 20
+GB = 1e9
+RANGE_BYTES = 8 * MIB  # what onecopy asks for at once
+START_SECONDS = 20
+# The server on one core and the client on another, so that neither is charged for the other.
+CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE, CLIENT_CORE = CORES[0], CORES[-1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program cost, as the kernel accounts it to the process."""
+
+    wall: float
+    cpu: float
+    peak_rss_bytes: int
+    answer: dict[str, Any]
+
+
+def run(command: Command, env: dict[str, str] | None = None, timeout: float = 300) -> Run:
+    """Run a program on the client's core; its last line of output is JSON."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env={**os.environ, **(env or {})},
+        )
+        os.sched_setaffinity(process.pid, {CLIENT_CORE})
+        # wait4 alone tells what the kernel charged to this process, and has no time limit itself.
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            if time.monotonic() - began > timeout:
+                process.kill()
+            time.sleep(0.005)
+        wall = time.monotonic() - began
+        _, status, usage = ended
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        lines = out.read().decode().strip()
+        if process.returncode:
+            text = err.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{command} ended with {process.returncode}:\n{text}")
+    answer = json.loads(lines if lines.startswith("{") else lines.splitlines()[-1])
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(wall, cpu, usage.ru_maxrss * 1024, answer)
+
+
+@contextlib.contextmanager
+def serving(root: Path) -> Iterator[int]:
+    """Serve the folders below root as buckets, without signatures, over HTTP; gives the port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    log = DATA / "server.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command: Command = [
+        TESTKIT,
+        "serve",
+        "--folder",
+        root,
+        "--anonymous",
+        "--bind",
+        f"127.0.0.1:{port}",
+    ]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)
+        os.sched_setaffinity(process.pid, {SERVER_CORE})
+        try:
+            end = time.monotonic() + START_SECONDS
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                if process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+                time.sleep(0.05)
+            yield port
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def make_objects(folder: Path, count: int, size: int, *, sparse: bool = False) -> list[str]:
+    """Make objects of random bytes (or of nothing, if sparse) once; return their keys."""
+    target = DATA / BUCKET / folder
+    target.mkdir(parents=True, exist_ok=True)
+    source = random.Random(0)  # noqa: S311 - only to be of no pattern
+    for number in range(count):
+        file = target / f"object-{number:04d}"
+        if file.exists() and file.stat().st_size == size:
+            continue
+        with file.open("wb") as out:
+            if sparse:
+                out.truncate(size)
+            else:
+                for at in range(0, size, MIB):
+                    out.write(source.randbytes(min(MIB, size - at)))
+    return [f"{folder}/object-{number:04d}" for number in range(count)]
+
+
+def warm(keys: list[str]) -> None:
+    """Read the files once, so that no run waits for the disk."""
+    for key in keys:
+        with (DATA / BUCKET / key).open("rb", buffering=0) as file:
+            while file.read(MIB):
+                pass
+
+
+def onecopy_bench(
+    port: int,
+    keys: list[str],
+    to: str,
+    *options: str,
+    env: dict[str, str] | None = None,
+) -> Run:
+    """Run `onecopy bench` on objects of the server; the answer is its ledger."""
+    urls = [f"s3://{BUCKET}/{key}" for key in keys]
+    endpoint = ["--endpoint-url", f"http://127.0.0.1:{port}", "--no-sign-request"]
+    command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
+    quiet = {"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    return run(command, {**quiet, **(env or {})})
+
+
+def floor(
+    port: int, keys: list[str], connections: int, memory: int, *, range_bytes: int | None
+) -> Run:
+    """Run the floor on the same objects, whole or in ranges."""
+    with tempfile.NamedTemporaryFile("w", suffix=".list") as reads:
+        for key in keys:
+            path, size = f"/{BUCKET}/{key}", (DATA / BUCKET / key).stat().st_size
+            if range_bytes is None:
+                reads.write(f"{path}\n")
+                continue
+            for start in range(0, size, range_bytes):
+                reads.write(f"{path} {start} {min(start + range_bytes, size)}\n")
+        reads.flush()
+        numbers = [str(port), str(connections), str(memory)]
+        command: Command = [TOOLS / "floor", "127.0.0.1", *numbers, reads.name]
+        return run(command)
+
+
+def counted(command: Command, env: dict[str, str] | None = None) -> dict[str, int]:
+    """Run a program under the copy counter; return the sums over all its processes."""
+    with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
+        run(command, counter_environment(lines.name) | (env or {}))
+        return sums(lines.read())
+
+
+def counter_environment(file: str) -> dict[str, str]:
+    """Return the variables that put the counter in front of a program."""
+    return {"LD_PRELOAD": str(TOOLS / "copycount.so"), "COPYCOUNT_OUT": file}
+
+
+def sums(lines: str) -> dict[str, int]:
+    """Add up the counter's lines, one for each process."""
+    rows = [json.loads(line) for line in lines.splitlines()]
+    if not rows:
+        raise RuntimeError("the copy counter wrote nothing: was the program linked statically?")
+    return {k: sum(r[k] for r in rows) for k in ("copied", "small", "received", "sent")}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
@@ -149,7 +151,7 @@ def onecopy_bench(
     """Run `onecopy bench` on objects of the server; the answer is its ledger."""
     urls = [f"s3://{BUCKET}/{key}" for key in keys]
     endpoint = ["--endpoint-url", f"http://127.0.0.1:{port}", "--no-sign-request"]
-    command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
+    command: Command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
     quiet = {"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
     return run(command, {**quiet, **(env or {})})
 
@@ -190,3 +192,24 @@ def sums(lines: str) -> dict[str, int]:
     if not rows:
         raise RuntimeError("the copy counter wrote nothing: was the program linked statically?")
     return {k: sum(r[k] for r in rows) for k in ("copied", "small", "received", "sent")}
+
+
+def make_shard(name: str, samples: int, sample_bytes: int) -> str:
+    """Make a shard of arrays (npy) and labels (cls) once, by Python's tarfile; return its key."""
+    file = DATA / BUCKET / "shards" / f"{name}-{samples}x{sample_bytes}.tar"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        return f"shards/{file.name}"
+    source = random.Random(0)  # noqa: S311 - only to be of no pattern
+    shape = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({sample_bytes},), }}"
+    head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + shape.ljust(117).encode() + b"\n"
+    unfinished = file.with_suffix(".part")
+    with tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for number in range(samples):
+            parts = {"npy": head + source.randbytes(sample_bytes), "cls": str(number).encode()}
+            for field, body in parts.items():
+                member = tarfile.TarInfo(f"{number:08d}.{field}")
+                member.size = len(body)
+                archive.addfile(member, io.BytesIO(body))
+    unfinished.rename(file)
+    return f"shards/{file.name}"

@@ -17,11 +17,13 @@
 pub mod decode;
 mod names;
 mod options;
+mod order;
 mod reader;
 mod shuffle;
 mod tar;
 
 pub use options::{Duplicates, KeyRule, SampleOptions};
+pub use order::order_shards;
 pub use reader::SampleReader;
 pub use shuffle::Shuffle;
 

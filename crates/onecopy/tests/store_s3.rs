@@ -377,7 +377,10 @@ async fn more_keys_than_fit_a_page_are_all_found() {
             .unwrap();
     }
     let config = config(&server);
-    assert_eq!(resolved(&["s3://bkt/p/"], &config).await.unwrap().len(), 1001);
+    assert_eq!(
+        resolved(&["s3://bkt/p/"], &config).await.unwrap().len(),
+        1001
+    );
     let (store, _) = open_store("s3://bkt", &config).unwrap();
     let request = ListRequest {
         prefix: Key::new(*b""),

@@ -1,0 +1,269 @@
+//! The memory of one batch while it fills, and the jobs that fill it.
+
+use crate::buffer::{Recycler, Slab, Slice};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sample::Sample;
+use crate::sample::decode::{Decoder, TensorLayout, Value};
+use crate::sync::{Arc, AtomicUsize, Ordering, channel};
+
+use super::filled::{self, Filled, Row};
+use super::job::{Done, Job, Slot};
+use super::plan::BatchPlan;
+use super::select;
+
+/// Small values share chunks of this size; a chunk is one lease.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// What one column of a block holds, fixed by its first sample.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Layout {
+    /// Slots of equal size.
+    Tensor(TensorLayout),
+    /// Values of any length.
+    Items(Items),
+}
+
+/// What values of any length mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Items {
+    Bytes,
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ColumnPlan {
+    pub(super) name: String,
+    pub(super) decoder: Decoder,
+    pub(super) layout: Layout,
+}
+
+/// Takes samples until a block is full.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    capacity: usize,
+    taken: usize,
+    columns: Arc<Vec<ColumnPlan>>,
+    /// Per column: what is left of the slots, or of the chunk.
+    rest: Vec<Slab>,
+    recycler: Recycler,
+    done: channel::Sender<Done>,
+    len_bytes: usize,
+    /// Samples taken, for the block to hold its reports against.
+    expected: Arc<AtomicUsize>,
+    /// Whether bytes that nobody decodes stay where they are: for single samples, which are taken out at once.
+    is_in_place: bool,
+}
+
+/// The receiving end of a block: everything its jobs report.
+#[derive(Debug)]
+pub struct Block {
+    columns: Arc<Vec<ColumnPlan>>,
+    done: channel::Receiver<Done>,
+    expected: Arc<AtomicUsize>,
+}
+
+impl BlockBuilder {
+    /// A block for up to `capacity` samples, laid out by `first`, which is not taken yet.
+    ///
+    /// # Errors
+    ///
+    /// Where a wanted field of `first` is missing or its header does not parse.
+    pub fn start(
+        plan: &BatchPlan,
+        first: &Sample,
+        capacity: usize,
+        recycler: &Recycler,
+    ) -> Result<(Self, Block)> {
+        let mut columns = Vec::new();
+        let mut rest = Vec::new();
+        let mut len_bytes = 0;
+        for (name, bytes) in select::select(plan, first)? {
+            let decoder = plan.decoder(&name);
+            let value = decoder
+                .probe(&bytes)
+                .map_err(|error| select::of_field(first, &name, &error))?;
+            let layout = layout_of(value);
+            let slab = match &layout {
+                Layout::Tensor(layout) => recycler.lease(layout.len_bytes() * capacity)?,
+                Layout::Items(_) => Slab::heap(0),
+            };
+            len_bytes += slab.len();
+            rest.push(slab);
+            columns.push(ColumnPlan {
+                name,
+                decoder,
+                layout,
+            });
+        }
+        let (sender, receiver) = channel::unbounded();
+        let columns = Arc::new(columns);
+        let expected = Arc::new(AtomicUsize::new(0));
+        let builder = Self {
+            capacity,
+            taken: 0,
+            columns: Arc::clone(&columns),
+            rest,
+            recycler: recycler.clone(),
+            done: sender,
+            len_bytes,
+            expected: Arc::clone(&expected),
+            is_in_place: plan.size.is_none(),
+        };
+        Ok((
+            builder,
+            Block {
+                columns,
+                done: receiver,
+                expected,
+            },
+        ))
+    }
+
+    /// Gives `sample` its slots. The job is to be run on any thread.
+    ///
+    /// # Errors
+    ///
+    /// Where a wanted field is missing, or the fields are not those of the block's first sample. The block is unchanged.
+    pub fn push(&mut self, plan: &BatchPlan, sample: Sample) -> Result<Job> {
+        let chosen = select::select(plan, &sample)?;
+        self.check_same_fields(&sample, &chosen)?;
+        let mut parts = Vec::with_capacity(chosen.len());
+        for (index, (_, bytes)) in chosen.into_iter().enumerate() {
+            let slot = self.slot(index, &bytes)?;
+            parts.push((bytes, slot));
+        }
+        let slot = self.taken;
+        self.taken += 1;
+        self.expected.store(self.taken, Ordering::Release);
+        let (columns, done) = (Arc::clone(&self.columns), self.done.clone());
+        Ok(Job {
+            slot,
+            sample,
+            parts,
+            columns,
+            done,
+        })
+    }
+
+    fn slot(&mut self, index: usize, bytes: &Slice) -> Result<Slot> {
+        let column = &self.columns[index];
+        let len = match &column.layout {
+            Layout::Tensor(layout) => layout.len_bytes(),
+            Layout::Items(_) => bytes.len(),
+        };
+        if self.is_in_place && matches!(column.decoder, Decoder::Raw) {
+            return Ok(Slot::InPlace(bytes.clone()));
+        }
+        if self.rest[index].len() < len {
+            let chunk = self
+                .recycler
+                .lease(len.max(CHUNK_BYTES.min(len * self.capacity)))?;
+            self.len_bytes += chunk.len();
+            self.rest[index] = chunk;
+        }
+        Ok(Slot::Own(self.rest[index].split_to(len)))
+    }
+
+    fn check_same_fields(&self, sample: &Sample, chosen: &[(String, Slice)]) -> Result<()> {
+        let same = chosen.len() == self.columns.len()
+            && chosen
+                .iter()
+                .zip(self.columns.iter())
+                .all(|((name, _), plan)| *name == plan.name);
+        if same {
+            return Ok(());
+        }
+        let list = |names: Vec<&str>| names.join(", ");
+        Err(Error::new(
+            ErrorKind::NotFound,
+            "batch",
+            select::name_of(sample),
+            format!(
+                "its fields are {}, where the batch began with {}",
+                list(chosen.iter().map(|(name, _)| name.as_str()).collect()),
+                list(self.columns.iter().map(|plan| plan.name.as_str()).collect()),
+            ),
+        )
+        .with_help("name the fields you want: to_tuple(\"jpg\", \"cls\")"))
+    }
+
+    /// Whether it takes no more.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.taken == self.capacity
+    }
+
+    /// Memory leased so far.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+}
+
+impl Block {
+    /// What the jobs report: disconnected once the builder is dropped and the last job has run.
+    #[must_use]
+    pub fn reports(&self) -> &channel::Receiver<Done> {
+        &self.done
+    }
+
+    /// Puts the slots together. `done` are all reports of this block, in any order. Returns the failures beside it.
+    ///
+    /// # Errors
+    ///
+    /// `Bug` where the reports are not this block's.
+    pub fn finish(self, mut done: Vec<Done>) -> Result<(Filled, Vec<Error>)> {
+        done.sort_unstable_by_key(|done| done.slot);
+        let slots = done.len();
+        if slots != self.expected.load(Ordering::Acquire) {
+            return Err(Error::bug("decode a batch", "a decoder thread died"));
+        }
+        let mut failures = Vec::new();
+        let mut rows = Vec::with_capacity(slots);
+        let mut columns: Vec<Vec<Slot>> = self
+            .columns
+            .iter()
+            .map(|_| Vec::with_capacity(slots))
+            .collect();
+        for report in done {
+            for (column, slot) in columns.iter_mut().zip(report.slots) {
+                column.push(slot);
+            }
+            match report.result {
+                Ok(()) => {
+                    rows.push(Row {
+                        slot: report.slot,
+                        key: report.key,
+                        shard: report.shard,
+                    });
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        let memory = self
+            .columns
+            .iter()
+            .zip(columns)
+            .map(|(plan, slots)| filled::join(plan, slots))
+            .collect::<Result<Vec<_>>>()?;
+        Ok((
+            Filled {
+                columns: self.columns,
+                memory,
+                rows,
+                slots,
+            },
+            failures,
+        ))
+    }
+}
+
+fn layout_of(value: Value) -> Layout {
+    match value {
+        Value::Tensor(layout) => Layout::Tensor(layout),
+        Value::Text => Layout::Items(Items::Text),
+        Value::Json => Layout::Items(Items::Json),
+        Value::Bytes(_) => Layout::Items(Items::Bytes),
+    }
+}

@@ -1,0 +1,70 @@
+//! What the consumer asked for.
+
+use std::collections::BTreeMap;
+
+use crate::sample::decode::Decoder;
+
+/// Which fields of a sample are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Fields {
+    /// All that are there; every sample of a batch must have the same.
+    #[default]
+    All,
+    /// These, in this order. `jpg;png` takes the first that a sample has.
+    Named(Vec<String>),
+}
+
+/// How samples become batches.
+#[derive(Debug, Clone, Default)]
+pub struct BatchPlan {
+    /// Samples per batch; none gives single samples.
+    pub size: Option<usize>,
+    /// Leave out a last batch that is not full.
+    pub is_dropping_last: bool,
+    /// Which fields.
+    pub fields: Fields,
+    /// Decode fields by their names: pictures to RGB, npy to arrays, and so on. Else they stay bytes.
+    pub is_decoding: bool,
+    /// How pictures are decoded where `is_decoding` is set; none keeps them as bytes.
+    pub pictures: Option<Decoder>,
+    /// Fields decoded in a way of their own, by name.
+    pub decoders: BTreeMap<String, Decoder>,
+}
+
+impl BatchPlan {
+    /// How the field `name` is decoded.
+    #[must_use]
+    pub fn decoder(&self, name: &str) -> Decoder {
+        let base = name.split('/').next().unwrap_or(name);
+        if let Some(decoder) = self.decoders.get(name).or_else(|| self.decoders.get(base)) {
+            return decoder.clone();
+        }
+        let last = base.rsplit('.').next().unwrap_or(base);
+        if let Some(decoder) = self.decoders.get(last) {
+            return decoder.clone();
+        }
+        if !self.is_decoding {
+            return Decoder::Raw;
+        }
+        match Decoder::for_field(base) {
+            Decoder::Rgb { .. } => self.pictures.clone().unwrap_or(Decoder::Raw),
+            Decoder::Npz => Decoder::Npy,
+            other => other,
+        }
+    }
+
+    /// Whether the field `name` is an archive of arrays that becomes one column per array.
+    #[must_use]
+    pub fn is_npz(&self, name: &str) -> bool {
+        match self.decoders.get(name) {
+            Some(decoder) => matches!(decoder, Decoder::Npz),
+            None => self.is_decoding && matches!(Decoder::for_field(name), Decoder::Npz),
+        }
+    }
+
+    /// Samples per block.
+    #[must_use]
+    pub fn block_len(&self) -> usize {
+        self.size.unwrap_or(1)
+    }
+}

@@ -1,0 +1,95 @@
+//! The wanted fields out of a sample.
+
+use super::plan::{BatchPlan, Fields};
+use crate::buffer::Slice;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sample::Sample;
+use crate::sample::decode::npz_members;
+
+/// The wanted fields of `sample`, in order, each under the name of its column. An npz field becomes one entry for each
+/// of its arrays, named `<field>/<array>`.
+pub(super) fn select(plan: &BatchPlan, sample: &Sample) -> Result<Vec<(String, Slice)>> {
+    let mut chosen = Vec::new();
+    match &plan.fields {
+        Fields::All => {
+            for field in &sample.fields {
+                push(
+                    plan,
+                    sample,
+                    &field.name,
+                    &field.name,
+                    &field.bytes,
+                    &mut chosen,
+                )?;
+            }
+        }
+        Fields::Named(names) => {
+            for name in names {
+                let found = name.split(';').find_map(|one| sample.field(one.trim()));
+                let Some(field) = found else {
+                    return Err(missing(sample, name));
+                };
+                push(plan, sample, name, &field.name, &field.bytes, &mut chosen)?;
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn push(
+    plan: &BatchPlan,
+    sample: &Sample,
+    column: &str,
+    field: &str,
+    bytes: &Slice,
+    chosen: &mut Vec<(String, Slice)>,
+) -> Result<()> {
+    if !plan.is_npz(field) {
+        chosen.push((column.to_owned(), Slice::clone(bytes)));
+        return Ok(());
+    }
+    let members = npz_members(bytes).map_err(|error| of_field(sample, field, &error))?;
+    for (array, bytes) in members {
+        chosen.push((format!("{column}/{array}"), bytes));
+    }
+    Ok(())
+}
+
+/// Says in which sample and field a decoder's complaint arose.
+pub(super) fn of_field(sample: &Sample, field: &str, error: &Error) -> Error {
+    let told = Error::new(
+        error.kind(),
+        format!("{} field {field:?} of", error.doing()),
+        name_of(sample),
+        error.why(),
+    );
+    match error.help() {
+        Some(help) => told.with_help(help),
+        None => told.with_help(
+            "leave such samples out with on_error=\"skip\", or repack the shard without it",
+        ),
+    }
+}
+
+/// The sample as an error names it.
+pub(super) fn name_of(sample: &Sample) -> String {
+    format!(
+        "sample {:?} at byte {} of {}",
+        sample.key, sample.offset, sample.shard
+    )
+}
+
+fn missing(sample: &Sample, name: &str) -> Error {
+    let present: Vec<&str> = sample
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    Error::new(
+        ErrorKind::NotFound,
+        format!("find field {name:?} in"),
+        name_of(sample),
+        format!("it has only {}", present.join(", ")),
+    )
+    .with_help("name alternatives as \"jpg;png\", or leave such samples out with on_error=\"skip\"")
+}

@@ -1,0 +1,292 @@
+//! The front door: URLs and settings in, batches and the ledger of what happened out.
+
+mod load;
+mod memory;
+
+pub use load::Load;
+
+use tokio::runtime::Runtime;
+
+use crate::batch::{BatchPlan, Fields};
+use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
+use crate::config::LoadConfig;
+use crate::device::Device;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::pipeline::{Batches, Buffers, Samples, Work};
+use crate::route::{Fallback, Hop, Route, RouteWish};
+use crate::sample::decode::Decoder;
+use crate::sample::{SampleOptions, Shuffle, order_shards};
+use crate::store::{Source, resolve};
+use crate::sync::Arc;
+use memory::Memory;
+
+/// A shuffle buffer, as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShuffleWish {
+    /// Samples to choose from.
+    pub capacity: usize,
+    /// What the order is drawn from, together with the epoch.
+    pub seed: u64,
+}
+
+/// What to load and how: each step returns the whole. Nothing is read before one of the `run` calls.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Loader {
+    urls: Vec<String>,
+    config: LoadConfig,
+    plan: BatchPlan,
+    options: SampleOptions,
+    shuffle: Option<ShuffleWish>,
+    device: Device,
+    epoch: u64,
+}
+
+/// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
+pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfig) -> Loader {
+    let options = SampleOptions {
+        on_error: config.on_error,
+        ..SampleOptions::default()
+    };
+    Loader {
+        urls: urls.into_iter().map(Into::into).collect(),
+        config,
+        plan: BatchPlan::default(),
+        options,
+        shuffle: None,
+        device: Device::Cpu,
+        epoch: 0,
+    }
+}
+
+impl Loader {
+    /// Draws each next sample from a buffer of `capacity`, and shards in an order of their own; both from `seed` and epoch.
+    pub fn shuffle(mut self, capacity: usize, seed: u64) -> Self {
+        self.shuffle = (capacity > 1).then_some(ShuffleWish { capacity, seed });
+        self
+    }
+
+    /// Decodes fields by their names; pictures as `pictures` says, or not at all.
+    pub fn decode(mut self, pictures: Option<Decoder>) -> Self {
+        self.plan.is_decoding = true;
+        self.plan.pictures = pictures;
+        self
+    }
+
+    /// Decodes the field `name` (or all fields with that last extension) in a way of its own.
+    pub fn decode_field(mut self, name: impl Into<String>, decoder: Decoder) -> Self {
+        self.plan.decoders.insert(name.into(), decoder);
+        self
+    }
+
+    /// Keeps only these fields, in this order.
+    pub fn fields(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.plan.fields = Fields::Named(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Collates `size` samples.
+    pub fn batch(mut self, size: usize, is_dropping_last: bool) -> Self {
+        self.plan.size = Some(size);
+        self.plan.is_dropping_last = is_dropping_last;
+        self
+    }
+
+    /// How shards are read: keys, duplicates, what follows the end of an archive.
+    pub fn options(mut self, options: SampleOptions) -> Self {
+        self.options = SampleOptions {
+            on_error: self.config.on_error,
+            ..options
+        };
+        self
+    }
+
+    /// Where batches go.
+    pub fn to(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Which epoch this is: it changes the order of a shuffle, and nothing else.
+    pub fn epoch(mut self, epoch: u64) -> Self {
+        self.epoch = epoch;
+        self
+    }
+
+    /// Reads the shards' bytes and no further.
+    ///
+    /// # Errors
+    ///
+    /// What URLs, credentials, listing and configuration can meet.
+    pub fn run_buffers(self) -> Result<Load<Buffers>> {
+        let (work, runtime, ledger) = self.prepare()?;
+        let output = work.buffers(runtime.handle());
+        Ok(Load {
+            output,
+            ledger,
+            _runtime: runtime,
+        })
+    }
+
+    /// Reads samples and no further.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::run_buffers`].
+    pub fn run_samples(self) -> Result<Load<Samples>> {
+        let (work, runtime, ledger) = self.prepare()?;
+        let output = work.samples(runtime.handle())?;
+        Ok(Load {
+            output,
+            ledger,
+            _runtime: runtime,
+        })
+    }
+
+    /// Reads batches on the device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::run_buffers`].
+    pub fn run(self) -> Result<Load<Batches>> {
+        if self.plan.size == Some(0) {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "make batches",
+                "",
+                "their size is 0",
+            )
+            .with_help("use batch(64), or leave batch() out for single samples"));
+        }
+        let (plan, on_error) = (self.plan.clone(), self.config.on_error);
+        let (work, runtime, ledger) = self.prepare()?;
+        let output = work.batches(runtime.handle(), plan, on_error)?;
+        Ok(Load {
+            output,
+            ledger,
+            _runtime: runtime,
+        })
+    }
+
+    fn prepare(self) -> Result<(Work, Runtime, Arc<Ledger>)> {
+        let (route, fallback) = choose(self.config.route)?;
+        let ledger = Ledger::open(self.urls.join(" "), route, self.device.to_string());
+        if let Some(fallback) = fallback {
+            ledger.fell_back(fallback);
+        }
+        let runtime = runtime()?;
+        let mut sources = runtime.block_on(resolve(&self.urls, &self.config.store))?;
+        if let Some(wish) = self.shuffle {
+            order_shards(&mut sources, wish.seed, self.epoch);
+        }
+        let memory = Memory::plan(&self.config)?;
+        let lock: Arc<dyn PageLock> = if self.config.is_locking {
+            Arc::new(Mlock)
+        } else {
+            Arc::new(NoLock)
+        };
+        let pool = Pool::new(
+            memory.pool_bytes,
+            memory.slab_bytes,
+            Arc::clone(&lock),
+            &ledger,
+        )?;
+        let mut options = self.options;
+        options.max_member_bytes = options.max_member_bytes.min(memory.pool_bytes as u64 / 2);
+        let shuffle = self.shuffle.map(|wish| {
+            // Half of the pool may hold samples that wait in the shuffle; the slabs at both ends count whole.
+            let held = memory.pool_bytes / 2 - memory.slab_bytes.min(memory.pool_bytes / 4);
+            Shuffle::new(wish.capacity, wish.seed, self.epoch, held as u64)
+        });
+        let hop = ledger.hop(hop_of(&sources));
+        let work = Work {
+            sources,
+            pool,
+            recycler: Recycler::new(memory.batch_bytes, lock, &ledger),
+            batch_bytes: memory.batch_bytes,
+            range_bytes: self.config.range_bytes.max(1),
+            decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
+            options,
+            shuffle,
+            hop,
+            ledger: Arc::clone(&ledger),
+        };
+        Ok((work, runtime, ledger))
+    }
+}
+
+/// The runtime of one load: network only.
+fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores().clamp(1, 8))
+        .thread_name("onecopy-net")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("start", "the network threads", error))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The hop that reads count on: `read` where all sources are files, `recv` otherwise (stores open what they need beside).
+fn hop_of(sources: &[Source]) -> Hop {
+    let is_local = |source: &Source| {
+        let url = &source.object.url;
+        url.starts_with("file://") || !url.contains("://")
+    };
+    if !sources.is_empty() && sources.iter().all(is_local) {
+        Hop::Read
+    } else {
+        Hop::Recv
+    }
+}
+
+/// The route taken for a wish. Only `stream` works in this version.
+fn choose(wish: RouteWish) -> Result<(Route, Option<Fallback>)> {
+    let why = "this version has the stream route only";
+    match wish {
+        RouteWish::Auto | RouteWish::Prefer(Route::Stream) | RouteWish::Require(Route::Stream) => {
+            Ok((Route::Stream, None))
+        }
+        RouteWish::Prefer(route) => {
+            let (wanted, used) = (route.to_string(), Route::Stream.to_string());
+            Ok((
+                Route::Stream,
+                Some(Fallback {
+                    wanted,
+                    used,
+                    why: why.to_owned(),
+                }),
+            ))
+        }
+        RouteWish::Require(route) => Err(Error::new(
+            ErrorKind::Unsupported,
+            "take the route",
+            route.to_string(),
+            why,
+        )
+        .with_help("use require=\"stream\", or route=\"auto\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_required_route_is_never_replaced() {
+        assert_eq!(
+            choose(RouteWish::Require(Route::Direct))
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Unsupported
+        );
+        let (route, fallback) = choose(RouteWish::Prefer(Route::Cache)).unwrap();
+        assert_eq!(
+            (route, fallback.unwrap().wanted.as_str()),
+            (Route::Stream, "cache")
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! Runs a route: stages, bounded queues, stop and join.
+//!
+//! ```text
+//!  fetch (tokio) --pieces, in order--> sample thread --jobs--> decode threads --reports--> whoever calls next()
+//!        ^                                   |                                                  |
+//!        +-- slabs of the pool <-------------+ slices dropped                                   |
+//!                                            ^---- budget of batch memory <---------------------+
+//! ```
+//!
+//! Why it cannot deadlock: ranges are leased in the order of consumption, so the next byte's memory was granted before any
+//! later byte's; the shuffle holds at most half the pool; decode jobs need no memory of the pool to finish; batch memory
+//! beyond the budget is granted to the first block in flight whatever its size.
+//!
+//! Hops here: none of its own. May import: all of the flow. Absent: URLs, defaults, and any format.
+
+mod budget;
+mod decode_pool;
+mod feed;
+mod fetch;
+mod running;
+mod sample_stage;
+
+pub use feed::{Feed, Piece, ShardBytes};
+pub use running::{Batches, Buffers, Next, Samples, Work};

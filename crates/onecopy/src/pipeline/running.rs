@@ -1,0 +1,358 @@
+//! A load that runs: its threads and tasks, and its end.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::budget::Budget;
+use super::decode_pool;
+use super::feed::Feed;
+use super::fetch::Fetcher;
+use super::sample_stage::{self, BlockSink, SampleSink, Ticket, note_skip};
+use crate::batch::{Assembler, Batch, BatchPlan, Done};
+use crate::buffer::{Pool, Recycler};
+use crate::config::OnError;
+use crate::error::{Error, Result};
+use crate::ledger::{Ledger, OpenHop, Wait};
+use crate::route::Hop;
+use crate::sample::{Sample, SampleOptions, Shuffle};
+use crate::store::Source;
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, channel, spawn};
+
+/// Samples that wait for a consumer who takes them as they are.
+const SAMPLE_QUEUE: usize = 64;
+
+/// Blocks in flight at most, whatever their size: two per decoder keep all of them busy.
+const BLOCKS_PER_DECODER: usize = 4;
+
+/// Everything a load needs.
+#[derive(Debug)]
+pub struct Work {
+    /// What to read, in order.
+    pub sources: Vec<Source>,
+    /// Memory for ranges.
+    pub pool: Pool,
+    /// Memory for batches.
+    pub recycler: Recycler,
+    /// Batch memory in flight.
+    pub batch_bytes: usize,
+    /// The length of a range.
+    pub range_bytes: usize,
+    /// Decoder threads.
+    pub decode_threads: usize,
+    /// How shards are read.
+    pub options: SampleOptions,
+    /// The shuffle buffer, if any.
+    pub shuffle: Option<Shuffle>,
+    /// The hop that the store's reads count on.
+    pub hop: OpenHop,
+    /// Where it all is counted.
+    pub ledger: Arc<Ledger>,
+}
+
+/// Threads and tasks; stopped and joined on drop.
+#[derive(Debug)]
+struct Crew {
+    is_stopped: Arc<AtomicBool>,
+    fetcher: AbortHandle,
+    budget: Budget,
+    threads: Vec<JoinHandle<()>>,
+    ledger: Arc<Ledger>,
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        self.fetcher.abort();
+        self.budget.stop();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so on stderr; its work is reported as missing.
+            let _panic = thread.join();
+        }
+        self.ledger.finish();
+    }
+}
+
+impl Work {
+    fn fetch(&mut self, runtime: &Handle) -> (Feed, Crew) {
+        let (announce, announced) = mpsc::unbounded_channel();
+        let fetcher = Fetcher {
+            pool: self.pool.clone(),
+            range_bytes: self.range_bytes.min(self.pool.slab_bytes()),
+            hop: self.hop.clone(),
+            announce,
+        };
+        let task = runtime.spawn(fetcher.run(std::mem::take(&mut self.sources)));
+        let crew = Crew {
+            is_stopped: Arc::new(AtomicBool::new(false)),
+            fetcher: task.abort_handle(),
+            budget: Budget::new(self.batch_bytes, self.decode_threads * BLOCKS_PER_DECODER),
+            threads: Vec::new(),
+            ledger: Arc::clone(&self.ledger),
+        };
+        (Feed::new(announced, &self.ledger), crew)
+    }
+
+    /// Runs as far as memory: shards' bytes, in order.
+    #[must_use]
+    pub fn buffers(mut self, runtime: &Handle) -> Buffers {
+        let (feed, crew) = self.fetch(runtime);
+        Buffers { feed, _crew: crew }
+    }
+
+    /// Runs as far as samples, whose fields are slices of the pool's slabs. Whoever keeps them keeps the slabs from
+    /// being filled again.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where no thread can be started.
+    pub fn samples(mut self, runtime: &Handle) -> Result<Samples> {
+        let (feed, mut crew) = self.fetch(runtime);
+        let (sender, samples) = channel::bounded(SAMPLE_QUEUE);
+        let mut sink = SampleSink {
+            samples: sender,
+            ledger: Arc::clone(&self.ledger),
+        };
+        let stage = self.stage(
+            &crew,
+            feed,
+            move |feed, options, shuffle, ledger, stopped| {
+                sample_stage::run(feed, &options, shuffle, &ledger, &stopped, &mut sink);
+            },
+        )?;
+        crew.threads.push(stage);
+        Ok(Samples {
+            samples,
+            ledger: self.ledger,
+            _crew: crew,
+        })
+    }
+
+    /// Runs as far as batches.
+    ///
+    /// # Errors
+    ///
+    /// `Io` where no thread can be started.
+    pub fn batches(
+        mut self,
+        runtime: &Handle,
+        plan: BatchPlan,
+        on_error: OnError,
+    ) -> Result<Batches> {
+        let (feed, mut crew) = self.fetch(runtime);
+        let (jobs, decoders) =
+            decode_pool::start(self.decode_threads, &self.ledger.hop(Hop::Decode))
+                .map_err(|error| Error::io("start", "a decoder thread", error))?;
+        crew.threads.extend(decoders);
+        let (sender, tickets) = channel::unbounded();
+        let gaps = Arc::new(AtomicUsize::new(0));
+        let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
+        let mut sink = BlockSink {
+            plan: Arc::new(plan),
+            on_error,
+            recycler: self.recycler.clone(),
+            budget: crew.budget.clone(),
+            jobs,
+            tickets: sender,
+            gaps: Arc::clone(&gaps),
+            dispatched: 0,
+            ledger: Arc::clone(&self.ledger),
+            open: None,
+            share: None,
+        };
+        let stage = self.stage(
+            &crew,
+            feed,
+            move |feed, options, shuffle, ledger, stopped| {
+                sample_stage::run(feed, &options, shuffle, &ledger, &stopped, &mut sink);
+            },
+        )?;
+        crew.threads.push(stage);
+        Ok(Batches {
+            tickets,
+            open: None,
+            assembler,
+            gaps,
+            on_error,
+            is_at_end: false,
+            has_failed: false,
+            gap_hop: self.ledger.hop(Hop::Close),
+            ledger: self.ledger,
+            _crew: crew,
+        })
+    }
+
+    fn stage(
+        &mut self,
+        crew: &Crew,
+        feed: Feed,
+        work: impl FnOnce(Feed, SampleOptions, Option<Shuffle>, Arc<Ledger>, Arc<AtomicBool>)
+        + Send
+        + 'static,
+    ) -> Result<JoinHandle<()>> {
+        let (options, shuffle) = (self.options.clone(), self.shuffle.take());
+        let (ledger, stopped) = (Arc::clone(&self.ledger), Arc::clone(&crew.is_stopped));
+        spawn("sample", move || {
+            work(feed, options, shuffle, ledger, stopped)
+        })
+        .map_err(|error| Error::io("start", "the sample thread", error))
+    }
+}
+
+/// Shards' bytes, in order.
+#[derive(Debug)]
+pub struct Buffers {
+    feed: Feed,
+    _crew: Crew,
+}
+
+impl Buffers {
+    /// The next pieces.
+    pub fn feed(&mut self) -> &mut Feed {
+        &mut self.feed
+    }
+}
+
+/// Samples, in order.
+#[derive(Debug)]
+pub struct Samples {
+    samples: channel::Receiver<Result<Sample>>,
+    ledger: Arc<Ledger>,
+    _crew: Crew,
+}
+
+impl Iterator for Samples {
+    type Item = Result<Sample>;
+
+    fn next(&mut self) -> Option<Result<Sample>> {
+        let start = Instant::now();
+        let sample = self.samples.recv().ok();
+        self.ledger.waited(Wait::Consumer, start.elapsed());
+        if let Some(Ok(_)) = &sample {
+            self.ledger.delivered_samples(1);
+        }
+        sample
+    }
+}
+
+/// What [`Batches::next_within`] gives.
+#[derive(Debug)]
+pub enum Next {
+    /// A batch.
+    Batch(Batch),
+    /// There are no more.
+    End,
+    /// None was ready in time; ask again.
+    NotYet,
+}
+
+/// Batches, in order.
+#[derive(Debug)]
+pub struct Batches {
+    tickets: channel::Receiver<Result<Ticket>>,
+    /// The block whose jobs are being waited for, with what they have reported.
+    open: Option<(Ticket, Vec<Done>)>,
+    assembler: Assembler,
+    /// Dispatched samples that are in no full batch; tells the sample thread where batches begin now.
+    gaps: Arc<AtomicUsize>,
+    on_error: OnError,
+    is_at_end: bool,
+    has_failed: bool,
+    gap_hop: OpenHop,
+    ledger: Arc<Ledger>,
+    _crew: Crew,
+}
+
+impl Batches {
+    /// Waits for the next batch, but no longer than `limit`. After an error there are no more.
+    ///
+    /// # Errors
+    ///
+    /// What stopped the load: anything but `Cancelled`.
+    pub fn next_within(&mut self, limit: Duration) -> Result<Next> {
+        let start = Instant::now();
+        let next = self.step(start + limit);
+        self.ledger.waited(Wait::Consumer, start.elapsed());
+        match &next {
+            Ok(Next::Batch(batch)) => {
+                self.ledger.delivered_samples(batch.len as u64);
+                self.ledger.delivered_batch();
+            }
+            Ok(Next::End) => self.ledger.finish(),
+            Ok(Next::NotYet) => {}
+            Err(_) => {
+                self.has_failed = true;
+                self.ledger.finish();
+            }
+        }
+        next
+    }
+
+    /// Where it is all counted.
+    #[must_use]
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    fn step(&mut self, deadline: Instant) -> Result<Next> {
+        if self.has_failed {
+            return Ok(Next::End);
+        }
+        loop {
+            if let Some(batch) = self.assembler.pop(&self.gap_hop, self.is_at_end)? {
+                if batch.len < self.assembler.size() {
+                    self.gaps.fetch_add(batch.len, Ordering::Relaxed);
+                }
+                return Ok(Next::Batch(batch));
+            }
+            if self.is_at_end {
+                return Ok(Next::End);
+            }
+            if self.open.is_none() {
+                match self.tickets.recv_deadline(deadline) {
+                    Ok(ticket) => self.open = Some((ticket?, Vec::new())),
+                    Err(channel::RecvTimeoutError::Timeout) => return Ok(Next::NotYet),
+                    Err(channel::RecvTimeoutError::Disconnected) => {
+                        self.is_at_end = true;
+                        continue;
+                    }
+                }
+            }
+            if !self.collect(deadline)? {
+                return Ok(Next::NotYet);
+            }
+        }
+    }
+
+    /// Collects the reports of the open block. Says whether it is complete.
+    fn collect(&mut self, deadline: Instant) -> Result<bool> {
+        let Some((ticket, done)) = &mut self.open else {
+            return Ok(true);
+        };
+        let start = Instant::now();
+        loop {
+            match ticket.block.reports().recv_deadline(deadline) {
+                Ok(report) => done.push(report),
+                Err(channel::RecvTimeoutError::Timeout) => return Ok(false),
+                Err(channel::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.ledger.waited(Wait::Decode, start.elapsed());
+        let Some((ticket, done)) = self.open.take() else {
+            return Ok(true);
+        };
+        let (filled, failures) = ticket.block.finish(done)?;
+        self.gaps.fetch_add(failures.len(), Ordering::Relaxed);
+        for error in failures {
+            if self.on_error == OnError::Raise {
+                return Err(error);
+            }
+            note_skip(&self.ledger, self.on_error, &error);
+        }
+        self.assembler.push(filled);
+        Ok(true)
+    }
+}

@@ -1,0 +1,253 @@
+//! What was typed. Nothing here does anything: each command turns its arguments into calls of the
+//! engine.
+
+use std::path::PathBuf;
+
+use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
+use onecopy::config::OnError;
+
+/// Training data from object storage into memory, in as few copies as the machine allows.
+#[derive(Debug, Parser)]
+#[command(name = "onecopy", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+}
+
+/// How results, progress and logs are shown.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ShownArgs {
+    /// Print one JSON object instead of text
+    #[arg(long = "json", global = true)]
+    pub(crate) is_json: bool,
+    /// Show no progress
+    #[arg(long = "quiet", short = 'q', global = true)]
+    pub(crate) is_quiet: bool,
+    /// Log to stderr from this level on: error, warn, info, debug, trace
+    #[arg(long, value_name = "LEVEL", global = true)]
+    pub(crate) log: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Stream a made-up dataset through the real client, check every sample, show the path map
+    Demo(DemoArgs),
+    /// List buckets' objects, prefixes and files
+    Ls(LsArgs),
+    /// Write objects' bytes to stdout, in order
+    Cat(CatArgs),
+    /// Run a part of the path and print its ledger
+    Bench(BenchArgs),
+}
+
+impl Command {
+    /// Whether stdout carries bytes, so that nothing else may be written there.
+    pub(crate) const fn has_bytes_on_stdout(&self) -> bool {
+        matches!(self, Self::Cat(_))
+    }
+}
+
+/// How to reach a store. `AWS_*` variables and profiles fill what is left open, as with the AWS
+/// tools.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Store")]
+pub(crate) struct StoreArgs {
+    /// Where S3 is, if not at AWS
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint_url: Option<String>,
+    /// The region of the bucket
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    /// The profile in ~/.aws to take credentials and settings from
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Send no credentials
+    #[arg(long = "no-sign-request")]
+    pub(crate) is_anonymous: bool,
+    /// Agree to pay for requests to the bucket of somebody else
+    #[arg(long, value_name = "requester")]
+    pub(crate) request_payer: Option<Payer>,
+    /// Trust the certificates in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_bundle: Option<String>,
+    /// Do not check certificates
+    #[arg(long = "no-verify-ssl")]
+    pub(crate) is_tls_unverified: bool,
+}
+
+/// Who pays for requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Payer {
+    /// The one who asks.
+    Requester,
+}
+
+/// `onecopy demo`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Samples in the dataset, each about 110 KB
+    #[arg(long, value_name = "N", default_value_t = 2500, value_parser = some())]
+    pub(crate) samples: u64,
+    /// Memory for everything in flight
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
+    pub(crate) memory: usize,
+    /// Samples in a batch
+    #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
+    pub(crate) batch: usize,
+    /// Width and height of the pictures in a batch, in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 224, value_parser = pixels())]
+    pub(crate) size: u32,
+    /// Write the shards into this folder as well, and leave them there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+/// `onecopy ls`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LsArgs {
+    /// s3://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a path
+    #[arg(value_name = "URL", default_value = "s3://")]
+    pub(crate) url: String,
+    /// List everything below, not only up to the next slash
+    #[arg(long = "recursive", short = 'r')]
+    pub(crate) is_recursive: bool,
+    /// Show sizes in KiB, MiB, GiB
+    #[arg(long = "human-readable", short = 'H')]
+    pub(crate) is_human_readable: bool,
+    /// Show the number of objects and their size at the end
+    #[arg(long = "summarize")]
+    pub(crate) is_summarized: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// `onecopy cat`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CatArgs {
+    /// Objects, globs, braces, URLs, paths
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// How bytes are fetched.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct ReadingArgs {
+    /// Memory for everything in flight [default: a quarter of what is free, at most 2GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
+    /// Bytes asked for in one request
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = at_least_one_byte)]
+    pub(crate) range: usize,
+    /// Connections at most
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) connections: Option<usize>,
+}
+
+/// `onecopy bench`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BenchArgs {
+    /// Shards: s3://bucket/train-{000..009}.tar, a prefix, a glob, a URL, a path
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+    /// How far along the path to go
+    #[arg(long, value_name = "STAGE", default_value = "batch")]
+    pub(crate) to: Stage,
+    /// Run every part of the path and say which stage bounds the rate, and by how much
+    #[arg(long = "stages", conflicts_with = "to")]
+    pub(crate) is_by_stage: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    /// Threads that decode [default: one per core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) decode_threads: Option<usize>,
+    /// Samples in a batch
+    #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
+    pub(crate) batch: usize,
+    /// Width and height of pictures in a batch, in pixels; 0 keeps their own
+    #[arg(long, value_name = "PIXELS", default_value_t = 224)]
+    pub(crate) size: u32,
+    /// Only these fields [default: all]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) fields: Vec<String>,
+    /// Leave fields as the bytes they are in the shard
+    #[arg(long = "raw")]
+    pub(crate) is_raw: bool,
+    /// Stop after so many samples
+    #[arg(long, value_name = "N", value_parser = some())]
+    pub(crate) limit_samples: Option<u64>,
+    /// Run so many times and show the median
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = runs())]
+    pub(crate) repeat: u32,
+    /// What to do with a sample that cannot be read: raise, warn, skip
+    #[arg(long, value_name = "POLICY", default_value = "raise")]
+    pub(crate) on_error: OnError,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// How far along the path: each stage includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Stage {
+    /// Shards' bytes in memory
+    Buffer,
+    /// Samples, as slices of it
+    Sample,
+    /// Decoded and collated batches
+    Batch,
+    /// Batches on the device; on the cpu a batch's memory is itself the result
+    Device,
+}
+
+impl Stage {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Sample => "sample",
+            Self::Batch => "batch",
+            Self::Device => "device",
+        }
+    }
+}
+
+fn some() -> RangedU64ValueParser<u64> {
+    value_parser!(u64).range(1..)
+}
+
+fn runs() -> RangedI64ValueParser<u32> {
+    value_parser!(u32).range(1..)
+}
+
+/// Pictures larger than 4096 x 4096 are no demo any more.
+fn pixels() -> RangedI64ValueParser<u32> {
+    value_parser!(u32).range(1..=4096)
+}
+
+fn size(text: &str) -> Result<usize, onecopy::Error> {
+    onecopy::size::parse(text).map(onecopy::size::to_usize)
+}
+
+fn at_least_one_byte(text: &str) -> Result<usize, String> {
+    match size(text) {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}

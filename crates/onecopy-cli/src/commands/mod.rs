@@ -1,0 +1,79 @@
+//! One file or folder per command. A command prints nothing: it returns a value for `output` to
+//! show. The one exception is `cat`, whose result is the bytes themselves.
+
+mod bench;
+mod cat;
+mod demo;
+mod ls;
+
+use onecopy::Result;
+use onecopy::config::{Limits, LoadConfig, StoreConfig};
+
+use crate::args::{Command, ReadingArgs, StoreArgs};
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::Shown;
+use crate::progress::Progress;
+
+/// What surrounds a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) interrupt: Interrupt,
+    pub(crate) progress: Progress,
+}
+
+/// What a command found, and the answer that it gives.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) value: Option<Box<dyn Shown>>,
+    pub(crate) exit: Exit,
+}
+
+impl Outcome {
+    fn new(value: impl Shown + 'static, exit: Exit) -> Self {
+        let value: Box<dyn Shown> = Box::new(value);
+        Self {
+            value: Some(value),
+            exit,
+        }
+    }
+}
+
+/// Runs `command`.
+pub(crate) fn run(command: Command, context: &Context) -> Result<Outcome> {
+    match command {
+        Command::Demo(args) => demo::run(&args, context),
+        Command::Ls(args) => ls::run(&args, context),
+        Command::Cat(args) => cat::run(&args, context),
+        Command::Bench(args) => bench::run(&args, context),
+    }
+}
+
+fn store_config(args: &StoreArgs) -> StoreConfig {
+    StoreConfig {
+        endpoint_url: args.endpoint_url.clone(),
+        region: args.region.clone(),
+        profile: args.profile.clone(),
+        is_anonymous: args.is_anonymous,
+        is_requester_paying: args.request_payer.is_some(),
+        ca_bundle: args.ca_bundle.clone(),
+        is_tls_unverified: args.is_tls_unverified,
+        ..StoreConfig::default()
+    }
+}
+
+fn load_config(store: &StoreArgs, reading: &ReadingArgs) -> LoadConfig {
+    let mut config = LoadConfig {
+        store: store_config(store),
+        memory_bytes: reading.memory,
+        range_bytes: reading.range,
+        ..LoadConfig::default()
+    };
+    if let Some(connections) = reading.connections {
+        config.store.limits = Limits {
+            connections,
+            ..config.store.limits
+        };
+    }
+    config
+}

@@ -1,0 +1,43 @@
+//! What the exit codes mean.
+
+use onecopy::{Error, ErrorKind};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done, and the answer is yes where there was a question.
+    Done,
+    /// It ran, but the answer is no, or some items failed.
+    No,
+    /// It could not run: bad arguments or an error.
+    Failed,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    /// The code that the process ends with: 0, 1, 2 as with grep and diff, 130 as shells show
+    /// SIGINT.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::No => 1,
+            Self::Failed => 2,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// `Done` where `is_true`, else `No`.
+    pub(crate) const fn answer(is_true: bool) -> Self {
+        if is_true { Self::Done } else { Self::No }
+    }
+}
+
+impl From<&Error> for Exit {
+    fn from(error: &Error) -> Self {
+        match error.kind() {
+            ErrorKind::Cancelled => Self::Interrupted,
+            _ => Self::Failed,
+        }
+    }
+}

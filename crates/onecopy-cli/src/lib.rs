@@ -1,0 +1,84 @@
+//! The `onecopy` command as a library: the binary and the Python package both call [`run`].
+//!
+//! ```text
+//!  argv --args--> what was typed --commands--> a value --output--> text or JSON on stdout
+//!                                     |
+//!                                     +--progress--> stderr
+//! ```
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `args` | what was typed, and nothing else |
+//! | `commands` | one file or folder per command: turns what was typed into a call of the engine |
+//! | `exit` | what the exit codes mean |
+//! | `interrupt` | Ctrl-C |
+//! | `output` | the only one that writes to stdout, and the one that prints errors |
+//! | `progress` | the only one that draws on stderr |
+//!
+//! Absent: any knowledge of S3, tar or pictures. That is the engine's.
+
+mod args;
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use onecopy::Error;
+
+use args::Args;
+use commands::{Context, Outcome};
+use exit::Exit;
+use interrupt::Interrupt;
+use output::Output;
+use progress::Progress;
+
+/// Runs the command with `args`, the first of which is the name of the program, and gives its exit
+/// code: 0 done and true, 1 ran but the answer is no or some items failed, 2 could not run, 130
+/// interrupted.
+///
+/// Results go to stdout; progress, logs and errors to stderr. It catches SIGINT while it runs and
+/// returns within a second of it; a thread that still waits for the network may then outlive the
+/// call, so the process should end.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let typed: Vec<OsString> = args.into_iter().collect();
+    match Args::try_parse_from(&typed) {
+        Ok(args) => run_parsed(args).code(),
+        Err(refusal) => output::refuse(&refusal, &typed).code(),
+    }
+}
+
+fn run_parsed(args: Args) -> Exit {
+    let output = Output::new(args.shown.is_json, args.command.has_bytes_on_stdout());
+    if let Err(error) = output::log_to_stderr(args.shown.log.as_deref()) {
+        return output.fail(&error);
+    }
+    warn_of_debug_build();
+    let interrupt = Interrupt::default();
+    let context = Context {
+        interrupt: interrupt.clone(),
+        progress: Progress::new(args.shown.is_quiet || args.shown.is_json),
+    };
+    let result = interrupt.watch(move || commands::run(args.command, &context));
+    match result.and_then(|outcome| show(&output, outcome)) {
+        Ok(exit) => exit,
+        Err(error) => output.fail(&error),
+    }
+}
+
+fn show(output: &Output, outcome: Outcome) -> Result<Exit, Error> {
+    if let Some(value) = &outcome.value {
+        output.show(value.as_ref())?;
+    }
+    Ok(outcome.exit)
+}
+
+/// A debug build is ten times slower, and its ledger would be believed.
+fn warn_of_debug_build() {
+    if cfg!(debug_assertions) {
+        tracing::info!("this is a debug build: its rates and times mean nothing");
+    }
+}

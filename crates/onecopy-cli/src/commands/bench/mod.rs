@@ -1,0 +1,135 @@
+//! `onecopy bench`: as far along the path as asked, and the ledger of it.
+
+mod bound;
+mod stage;
+
+use std::fmt;
+
+use onecopy::Result;
+use onecopy::ledger::Report;
+use serde::Serialize;
+
+use super::{Context, Outcome};
+use crate::args::{BenchArgs, Stage};
+use crate::exit::Exit;
+use bound::Stages;
+use stage::Limit;
+
+/// The ledger of the median run, and what each run took.
+#[derive(Debug, Serialize)]
+struct Bench {
+    #[serde(flatten)]
+    ledger: Report,
+    stage: &'static str,
+    runs: Vec<Run>,
+}
+
+/// What one run took.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Run {
+    seconds: f64,
+    cpu_seconds: f64,
+    gb_per_second: f64,
+}
+
+impl Run {
+    fn new(report: &Report) -> Self {
+        Self {
+            seconds: report.seconds,
+            cpu_seconds: report.cpu_seconds,
+            gb_per_second: gb(report) / report.seconds.max(1e-9),
+        }
+    }
+}
+
+impl fmt::Display for Bench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.ledger)?;
+        if self.runs.len() > 1 {
+            let rates: Vec<String> = self
+                .runs
+                .iter()
+                .map(|run| format!("{:.2}", run.gb_per_second))
+                .collect();
+            writeln!(
+                f,
+                "  runs (GB/s)       {}; the map is that of the median",
+                rates.join(", ")
+            )?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn run(args: &BenchArgs, context: &Context) -> Result<Outcome> {
+    if args.is_by_stage {
+        return by_stage(args, context);
+    }
+    stage::check(args)?;
+    let limit = args.limit_samples.map_or(Limit::None, Limit::Samples);
+    let reports = (0..args.repeat)
+        .map(|_| stage::run(args.to, args, limit, context))
+        .collect::<Result<Vec<_>>>()?;
+    let runs = reports.iter().map(Run::new).collect();
+    let ledger = median(reports)?;
+    let exit = Exit::answer(ledger.skipped.samples == 0);
+    let bench = Bench {
+        ledger,
+        stage: args.to.name(),
+        runs,
+    };
+    Ok(Outcome::new(bench, exit))
+}
+
+/// Runs the stages in turn, so that what changes over time (a cache that warms up) falls on all of
+/// them.
+fn by_stage(args: &BenchArgs, context: &Context) -> Result<Outcome> {
+    // On the cpu a batch's memory is itself the result, so `device` would be `batch` again.
+    let stages = [Stage::Buffer, Stage::Sample, Stage::Batch];
+    let mut reports = stages.map(|_| Vec::new());
+    for _ in 0..args.repeat {
+        let mut limit = Limit::None;
+        if let Some(samples) = args.limit_samples {
+            // Buffers hold no samples: as many bytes as the samples took.
+            let report = stage::run(Stage::Sample, args, Limit::Samples(samples), context)?;
+            limit = Limit::Bytes(report.payload_bytes);
+            reports[1].push(report);
+        }
+        for (index, stage) in stages.into_iter().enumerate() {
+            let limit = match (stage, args.limit_samples) {
+                (Stage::Sample, Some(_)) => continue,
+                (Stage::Batch, Some(samples)) => Limit::Samples(samples),
+                _ => limit,
+            };
+            reports[index].push(stage::run(stage, args, limit, context)?);
+        }
+    }
+    let mut medians = Vec::new();
+    for (stage, reports) in stages.into_iter().zip(reports) {
+        medians.push((stage, median(reports)?));
+    }
+    let stages = Stages::new(medians);
+    let exit = Exit::answer(!stages.has_skips());
+    Ok(Outcome::new(stages, exit))
+}
+
+/// The report of the run with the median time per byte.
+fn median(mut reports: Vec<Report>) -> Result<Report> {
+    reports.sort_by(|a, b| seconds_per_gb(a).total_cmp(&seconds_per_gb(b)));
+    let middle = reports.len() / 2;
+    if reports.is_empty() {
+        return Err(onecopy::Error::bug(
+            "find the median run",
+            "there is no run",
+        ));
+    }
+    Ok(reports.swap_remove(middle))
+}
+
+fn gb(report: &Report) -> f64 {
+    report.payload_bytes as f64 / 1e9
+}
+
+fn seconds_per_gb(report: &Report) -> f64 {
+    report.seconds / gb(report).max(1e-9)
+}

@@ -1,0 +1,161 @@
+//! One run along a part of the path.
+
+use std::time::Duration;
+
+use onecopy::config::OnError;
+use onecopy::device::Device;
+use onecopy::ledger::{Ledger, Report};
+use onecopy::pipeline::{Next, Piece};
+use onecopy::sample::decode::Decoder;
+use onecopy::sync::Arc;
+use onecopy::{Error, ErrorKind, Loader, Result};
+
+use crate::args::{BenchArgs, Stage};
+use crate::commands::{Context, load_config};
+
+/// How long to wait for a batch before looking whether to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Where a run ends before its shards do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// It does not.
+    None,
+    /// After so many samples.
+    Samples(u64),
+    /// After so many bytes.
+    Bytes(u64),
+}
+
+/// Refuses what cannot be.
+pub(super) fn check(args: &BenchArgs) -> Result<()> {
+    if args.to == Stage::Buffer && args.limit_samples.is_some() {
+        let why = "buffers hold bytes, not samples";
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "stop after",
+            "--limit-samples",
+            why,
+        )
+        .with_help("use --to sample, or name fewer shards"));
+    }
+    Ok(())
+}
+
+/// Runs as far as `stage` and gives the ledger.
+pub(super) fn run(
+    stage: Stage,
+    args: &BenchArgs,
+    limit: Limit,
+    context: &Context,
+) -> Result<Report> {
+    context.interrupt.check()?;
+    let mut config = load_config(&args.store, &args.reading);
+    config.decode_threads = args.decode_threads;
+    config.on_error = args.on_error;
+    let loader = onecopy::open(&args.urls, config);
+    let ledger = match stage {
+        Stage::Buffer => buffers(loader, args.on_error, limit, context)?,
+        Stage::Sample => samples(loader, limit, context)?,
+        Stage::Batch | Stage::Device => batches(shaped(loader, args), limit, context)?,
+    };
+    Ok(ledger.report())
+}
+
+fn shaped(loader: Loader, args: &BenchArgs) -> Loader {
+    let mut loader = loader.batch(args.batch, false).to(Device::Cpu);
+    if !args.is_raw {
+        let size = (args.size > 0).then_some((args.size, args.size));
+        loader = loader.decode(Some(Decoder::Rgb { size }));
+    }
+    if !args.fields.is_empty() {
+        loader = loader.fields(args.fields.iter().map(String::as_str));
+    }
+    loader
+}
+
+/// Drops slices at once: a slab is filled again as soon as its bytes are there.
+fn buffers(
+    loader: Loader,
+    on_error: OnError,
+    limit: Limit,
+    context: &Context,
+) -> Result<Arc<Ledger>> {
+    let mut load = loader.run_buffers()?;
+    let ledger = Arc::clone(load.ledger());
+    let bar = context.progress.bytes("buffers");
+    let feed = load.output().feed();
+    let mut bytes = 0;
+    while let Some(piece) = feed.next() {
+        context.interrupt.check()?;
+        match piece {
+            Piece::Bytes(slice) => {
+                ledger.mark_first();
+                bytes += slice.len() as u64;
+                bar.add(slice.len() as u64);
+            }
+            Piece::Failed(error) if on_error == OnError::Raise => return Err(error),
+            Piece::Failed(error) => {
+                if on_error == OnError::Warn {
+                    tracing::warn!("{error:#}");
+                }
+                ledger.warned(error.kind().name());
+            }
+            Piece::Shard(_) | Piece::End => {}
+        }
+        if matches!(limit, Limit::Bytes(limit) if bytes >= limit) {
+            break;
+        }
+    }
+    ledger.finish();
+    Ok(ledger)
+}
+
+fn samples(loader: Loader, limit: Limit, context: &Context) -> Result<Arc<Ledger>> {
+    let mut load = loader.run_samples()?;
+    let ledger = Arc::clone(load.ledger());
+    let bar = context.progress.samples("samples", total(limit));
+    let mut count = 0;
+    for sample in load.by_ref() {
+        context.interrupt.check()?;
+        let _sample = sample?;
+        ledger.mark_first();
+        count += 1;
+        bar.add(1);
+        if limit == Limit::Samples(count) {
+            break;
+        }
+    }
+    ledger.finish();
+    Ok(ledger)
+}
+
+fn batches(loader: Loader, limit: Limit, context: &Context) -> Result<Arc<Ledger>> {
+    let mut load = loader.run()?;
+    let ledger = Arc::clone(load.ledger());
+    let bar = context.progress.samples("batches", total(limit));
+    let mut count = 0;
+    loop {
+        context.interrupt.check()?;
+        match load.next_within(PATIENCE)? {
+            Next::Batch(batch) => {
+                count += batch.len as u64;
+                bar.add(batch.len as u64);
+            }
+            Next::End => break,
+            Next::NotYet => {}
+        }
+        if matches!(limit, Limit::Samples(limit) if count >= limit) {
+            break;
+        }
+    }
+    ledger.finish();
+    Ok(ledger)
+}
+
+const fn total(limit: Limit) -> Option<u64> {
+    match limit {
+        Limit::Samples(samples) => Some(samples),
+        Limit::None | Limit::Bytes(_) => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! How commands end: codes, errors, Ctrl-C, readers that go away.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::command::{Ended, World, bare};
+
+#[test]
+fn bad_arguments_are_a_2_with_nothing_on_stdout() {
+    for args in [
+        &["nope"][..],
+        &["cat"],
+        &["bench", "s3://data/a", "--to", "moon"],
+        &["bench", "s3://data/a", "--memory", "2 apples"],
+        &["bench", "s3://data/a", "--range", "0"],
+        &["bench", "s3://data/a", "--stages", "--to", "batch"],
+        &["demo", "--samples", "0"],
+        &["ls", "s3://data/", "--log", "loud=very=much"],
+        &["ls", "gopher://b/"],
+    ] {
+        let ended = Ended::from(bare(args).output().unwrap());
+        assert_eq!(ended.code, Some(2), "{args:?} {ended:?}");
+        assert!(
+            ended.stdout.is_empty() && !ended.stderr.is_empty(),
+            "{ended:?}"
+        );
+    }
+}
+
+#[test]
+fn refused_arguments_are_json_where_asked() {
+    let ended = Ended::from(bare(&["bench", "--json", "--nope", "x"]).output().unwrap());
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(ended.json()["error"]["kind"], "invalid_input");
+    assert!(ended.stderr.contains("--nope"), "{ended:?}");
+}
+
+#[test]
+fn help_and_version_are_results() {
+    for args in [&["--help"][..], &["--version"], &["bench", "--help"]] {
+        let ended = Ended::from(bare(args).output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(
+            !ended.stdout.is_empty() && ended.stderr.is_empty(),
+            "{ended:?}"
+        );
+    }
+}
+
+#[test]
+fn an_error_is_json_on_stdout_too_where_asked() {
+    let world = World::new();
+    let ended = world.run(&["ls", "s3://nope/", "--json"]);
+    assert_eq!(ended.code, Some(2));
+    let error = &ended.json()["error"];
+    assert_eq!(error["kind"], "not_found");
+    assert!(error["message"].as_str().unwrap().starts_with("could not "));
+    assert!(error["help"].is_string(), "{ended:?}");
+    assert!(ended.stderr.starts_with("onecopy: could not "), "{ended:?}");
+}
+
+#[test]
+fn wrong_and_missing_credentials_are_told_and_never_shown() {
+    let world = World::new();
+    world.put("a", "x");
+    let output = world
+        .command(&["cat", "s3://data/a"])
+        .env("AWS_ACCESS_KEY_ID", "SOMEBODY")
+        .env("AWS_SECRET_ACCESS_KEY", "hush-hush")
+        .output()
+        .unwrap();
+    let ended = Ended::from(output);
+    ended.failed(&["s3://data/a"]);
+    assert!(!ended.stderr.contains("hush-hush"), "{ended:?}");
+    let output = world
+        .command(&["ls", "s3://data/"])
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .output()
+        .unwrap();
+    Ended::from(output).failed(&["credentials", "--no-sign-request"]);
+    world
+        .run(&["cat", "s3://data/a", "--no-sign-request"])
+        .failed(&["s3://data/a"]);
+}
+
+#[test]
+fn an_endpoint_that_nobody_listens_at_is_told() {
+    // Bound and let go: nobody listens there.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("http://127.0.0.1:{port}");
+    let world = World::new();
+    let start = Instant::now();
+    world
+        .run(&["ls", "s3://data/", "--endpoint-url", &url])
+        .failed(&[&url["http://".len()..]]);
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn ctrl_c_ends_within_a_second_with_130() {
+    // Takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/a.tar", silent.local_addr().unwrap());
+    for args in [
+        &["cat", &url][..],
+        &["bench", &url, "--to", "sample"],
+        &["bench", &url],
+    ] {
+        let child = bare(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Once it has connected, it surely waits.
+        let (_connection, _): (TcpStream, _) = silent.accept().unwrap();
+        let start = Instant::now();
+        kill(
+            Pid::from_raw(child.id().try_into().unwrap()),
+            Signal::SIGINT,
+        )
+        .unwrap();
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert!(
+            start.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            start.elapsed()
+        );
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert_eq!(ended.stderr, "onecopy: could not finish: interrupted\n");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_a_quiet_end() {
+    let world = World::new();
+    for n in 0..3000 {
+        world.put(
+            &format!("a-key-of-some-length-so-that-a-pipe-fills/{n}"),
+            "",
+        );
+    }
+    let mut child = world
+        .command(&["ls", "-r", "s3://data/"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn logs_go_to_stderr() {
+    let world = World::new();
+    world.put("a", "x");
+    let ended = world.run(&["ls", "s3://data/", "--json", "--log", "debug"]);
+    assert_eq!(ended.json()["total_objects"], 1);
+    assert!(
+        !ended.stderr.contains('\x1b'),
+        "no terminal, no colour: {ended:?}"
+    );
+}

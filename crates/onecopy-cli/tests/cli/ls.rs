@@ -1,0 +1,130 @@
+//! `onecopy ls`
+
+use crate::command::{World, bare};
+
+fn names(text: &str) -> Vec<&str> {
+    text.lines()
+        .map(|line| line.get(31..).unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn folds_at_slashes_as_aws_does() {
+    let world = World::new();
+    world.put("x/a.txt", "1234");
+    world.put("x/y/b.txt", "");
+    world.put("x/y/c.txt", "");
+    let ended = world.run(&["ls", "s3://data/x/"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let lines: Vec<&str> = ended.text().lines().collect();
+    assert_eq!(lines[0], "                           PRE y/");
+    assert!(lines[1].ends_with("          4 a.txt"), "{ended:?}");
+    assert_eq!(names(ended.text()), ["y/", "a.txt"]);
+    assert!(lines[1].starts_with("20"), "a date: {ended:?}");
+    assert!(ended.stderr.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_prefix_needs_no_slash() {
+    let world = World::new();
+    world.put("train-0.tar", "");
+    world.put("train/1.tar", "");
+    world.put("val-0.tar", "");
+    let ended = world.run(&["ls", "s3://data/tr"]);
+    assert_eq!(names(ended.text()), ["train/", "train-0.tar"]);
+}
+
+#[test]
+fn recursive_lists_whole_keys_and_sums_up() {
+    let world = World::new();
+    world.put("x/a", vec![0; 1536]);
+    world.put("x/y/b", vec![0; 512]);
+    let ended = world.run(&["ls", "-r", "--summarize", "--human-readable", "s3://data/x"]);
+    let text = ended.text();
+    assert!(text.contains("   1.5 KiB x/a\n"), "{text}");
+    assert!(text.contains("     512 B x/y/b\n"), "{text}");
+    assert!(
+        text.ends_with("\nTotal Objects: 2\n   Total Size: 2.0 KiB\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn globs_and_braces_give_whole_urls() {
+    let world = World::new();
+    for key in ["t/a-0.tar", "t/a-1.tar", "t/b.json", "t/u/a-2.tar"] {
+        world.put(key, "x");
+    }
+    let glob = world.run(&["ls", "s3://data/t/a-*.tar"]);
+    assert_eq!(
+        names(glob.text()),
+        ["s3://data/t/a-0.tar", "s3://data/t/a-1.tar"]
+    );
+    let braces = world.run(&["ls", "s3://data/t/a-{0..1}.tar"]);
+    assert_eq!(names(braces.text()), names(glob.text()));
+    assert!(braces.text().contains("         1 s3"), "{braces:?}");
+}
+
+#[test]
+fn json_is_one_object() {
+    let world = World::new();
+    world.put("x/a", "123");
+    world.put("x/y/b", "");
+    let json = world.run(&["ls", "s3://data/x/", "--json"]).json();
+    assert_eq!(json["prefixes"], serde_json::json!(["y/"]));
+    let object = &json["objects"][0];
+    assert_eq!(object["url"], "s3://data/x/a");
+    assert_eq!(object["name"], "a");
+    assert_eq!(object["len_bytes"], 3);
+    assert!(object["modified"].as_str().unwrap().ends_with('Z'));
+    assert!(object["etag"].as_str().unwrap().starts_with('"'));
+    assert_eq!(
+        (&json["total_objects"], &json["total_bytes"]),
+        (&1.into(), &3.into())
+    );
+}
+
+#[test]
+fn nothing_below_a_prefix_is_a_no_and_an_empty_bucket_is_not() {
+    let world = World::new();
+    assert_eq!(world.run(&["ls", "s3://data"]).code, Some(0));
+    let ended = world.run(&["ls", "s3://data/none"]);
+    assert_eq!((ended.code, ended.text()), (Some(1), ""));
+    assert!(
+        ended.stderr.contains("nothing at s3://data/none"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_missing_bucket_is_told() {
+    let world = World::new();
+    world
+        .run(&["ls", "s3://nope/"])
+        .failed(&["s3://nope", "bucket"]);
+}
+
+#[test]
+fn lists_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    std::fs::write(folder.path().join("a.tar"), "12").unwrap();
+    std::fs::write(folder.path().join("sub/b.tar"), "1").unwrap();
+    let path = folder.path().to_str().unwrap();
+    let run = |args: &[&str]| {
+        let output = bare(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(names(&run(&["ls", path])), ["sub/", "a.tar"]);
+    assert!(run(&["ls", "-r", path]).contains("sub/b.tar"));
+    let file = format!("{path}/a.tar");
+    assert_eq!(names(&run(&["ls", &file])), [file.as_str()]);
+}
+
+#[test]
+fn all_buckets_are_refused_with_help() {
+    for args in [&["ls"][..], &["ls", "s3://"]] {
+        let output = bare(args).output().unwrap();
+        crate::command::Ended::from(output).failed(&["could not list all buckets", "s3://bucket/"]);
+    }
+}

@@ -1,0 +1,8 @@
+//! The command as people run it: the built binary, its exit codes, and who gets stdout and stderr.
+
+mod bench;
+mod cat;
+mod command;
+mod demo;
+mod endings;
+mod ls;

@@ -258,10 +258,10 @@ mod tests {
                 .map(|(at, label)| sample(number * block + at, label))
                 .collect();
             let (mut builder, filling) =
-                BlockBuilder::start(&plan, &samples[0], block, &recycler).unwrap();
+                BlockBuilder::start(&hop, &plan, &samples[0], block, &recycler).unwrap();
             let jobs: Vec<_> = samples
                 .into_iter()
-                .map(|sample| builder.push(&plan, sample).unwrap())
+                .map(|sample| builder.push(&hop, &plan, sample).unwrap())
                 .collect();
             drop(builder);
             // The last first: blocks put slots in order, whichever decoder ends first.

@@ -2,8 +2,9 @@
 
 use crate::buffer::{Recycler, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::OpenHop;
 use crate::sample::Sample;
-use crate::sample::decode::{Decoder, TensorLayout, Value};
+use crate::sample::decode::{DType, Decoder, TensorLayout, Value};
 use crate::sync::{Arc, AtomicUsize, Ordering, channel};
 
 use super::filled::{self, Filled, Row};
@@ -70,6 +71,7 @@ impl BlockBuilder {
     ///
     /// Where a wanted field of `first` is missing or its header does not parse.
     pub fn start(
+        hop: &OpenHop,
         plan: &BatchPlan,
         first: &Sample,
         capacity: usize,
@@ -78,7 +80,7 @@ impl BlockBuilder {
         let mut columns = Vec::new();
         let mut rest = Vec::new();
         let mut len_bytes = 0;
-        for (name, bytes) in select::select(plan, first)? {
+        for (name, bytes) in select::select(hop, plan, first)? {
             let decoder = plan.decoder(&name);
             let value = decoder
                 .probe(&bytes)
@@ -125,8 +127,8 @@ impl BlockBuilder {
     /// # Errors
     ///
     /// Where a wanted field is missing, or the fields are not those of the block's first sample. The block is unchanged.
-    pub fn push(&mut self, plan: &BatchPlan, sample: Sample) -> Result<Job> {
-        let chosen = select::select(plan, &sample)?;
+    pub fn push(&mut self, hop: &OpenHop, plan: &BatchPlan, sample: Sample) -> Result<Job> {
+        let chosen = select::select(hop, plan, &sample)?;
         self.check_same_fields(&sample, &chosen)?;
         let mut parts = Vec::with_capacity(chosen.len());
         for (index, (_, bytes)) in chosen.into_iter().enumerate() {
@@ -259,9 +261,20 @@ impl Block {
     }
 }
 
-fn layout_of(value: Value) -> Layout {
+/// How a value lies in its column.
+pub(super) fn layout_of(value: Value) -> Layout {
     match value {
-        Value::Tensor(layout) => Layout::Tensor(layout),
+        // Decoders write row-major, whatever the file holds.
+        Value::Tensor(layout) => Layout::Tensor(TensorLayout {
+            is_fortran: false,
+            ..layout
+        }),
+        Value::Int => Layout::Tensor(TensorLayout {
+            dtype: DType::I64,
+            shape: Vec::new(),
+            is_channels_last: false,
+            is_fortran: false,
+        }),
         Value::Text => Layout::Items(Items::Text),
         Value::Json => Layout::Items(Items::Json),
         Value::Bytes(_) => Layout::Items(Items::Bytes),

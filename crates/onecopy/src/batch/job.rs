@@ -1,12 +1,12 @@
 //! One sample's way into its slots.
 
-use super::block::{ColumnPlan, Layout};
+use super::block::{ColumnPlan, Layout, layout_of};
 use super::select;
 use crate::buffer::{Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::sample::Sample;
-use crate::sample::decode::{TensorLayout, Value};
+use crate::sample::decode::TensorLayout;
 use crate::sync::{Arc, channel};
 
 pub use crate::sample::decode::Scratch;
@@ -83,10 +83,10 @@ fn fill(
     scratch: &mut Scratch,
 ) -> Result<()> {
     if let Layout::Tensor(wanted) = &column.layout {
-        match column.decoder.probe(bytes)? {
-            Value::Tensor(found) if found.dtype == wanted.dtype && found.shape == wanted.shape => {}
-            Value::Tensor(found) => return Err(unequal(wanted, &found)),
-            _ => {
+        match layout_of(column.decoder.probe(bytes)?) {
+            Layout::Tensor(found) if found == *wanted => {}
+            Layout::Tensor(found) => return Err(unequal(wanted, &found)),
+            Layout::Items(_) => {
                 return Err(Error::bug(
                     "decode",
                     "a tensor column met another kind of value",

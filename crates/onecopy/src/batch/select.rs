@@ -3,17 +3,23 @@
 use super::plan::{BatchPlan, Fields};
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::OpenHop;
 use crate::sample::Sample;
 use crate::sample::decode::npz_members;
 
 /// The wanted fields of `sample`, in order, each under the name of its column. An npz field becomes one entry for each
 /// of its arrays, named `<field>/<array>`.
-pub(super) fn select(plan: &BatchPlan, sample: &Sample) -> Result<Vec<(String, Slice)>> {
+pub(super) fn select(
+    hop: &OpenHop,
+    plan: &BatchPlan,
+    sample: &Sample,
+) -> Result<Vec<(String, Slice)>> {
     let mut chosen = Vec::new();
     match &plan.fields {
         Fields::All => {
             for field in &sample.fields {
                 push(
+                    hop,
                     plan,
                     sample,
                     &field.name,
@@ -29,7 +35,15 @@ pub(super) fn select(plan: &BatchPlan, sample: &Sample) -> Result<Vec<(String, S
                 let Some(field) = found else {
                     return Err(missing(sample, name));
                 };
-                push(plan, sample, name, &field.name, &field.bytes, &mut chosen)?;
+                push(
+                    hop,
+                    plan,
+                    sample,
+                    name,
+                    &field.name,
+                    &field.bytes,
+                    &mut chosen,
+                )?;
             }
         }
     }
@@ -37,6 +51,7 @@ pub(super) fn select(plan: &BatchPlan, sample: &Sample) -> Result<Vec<(String, S
 }
 
 fn push(
+    hop: &OpenHop,
     plan: &BatchPlan,
     sample: &Sample,
     column: &str,
@@ -48,7 +63,7 @@ fn push(
         chosen.push((column.to_owned(), Slice::clone(bytes)));
         return Ok(());
     }
-    let members = npz_members(bytes).map_err(|error| of_field(sample, field, &error))?;
+    let members = npz_members(hop, bytes).map_err(|error| of_field(sample, field, &error))?;
     for (array, bytes) in members {
         chosen.push((format!("{column}/{array}"), bytes));
     }

@@ -143,14 +143,15 @@ impl Work {
         on_error: OnError,
     ) -> Result<Batches> {
         let (feed, mut crew) = self.fetch(runtime);
-        let (jobs, decoders) =
-            decode_pool::start(self.decode_threads, &self.ledger.hop(Hop::Decode))
-                .map_err(|error| Error::io("start", "a decoder thread", error))?;
+        let hop = self.ledger.hop(Hop::Decode);
+        let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)
+            .map_err(|error| Error::io("start", "a decoder thread", error))?;
         crew.threads.extend(decoders);
         let (sender, tickets) = channel::unbounded();
         let gaps = Arc::new(AtomicUsize::new(0));
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
         let mut sink = BlockSink {
+            hop,
             plan: Arc::new(plan),
             on_error,
             recycler: self.recycler.clone(),

@@ -6,7 +6,7 @@ use crate::batch::{BatchPlan, Block, BlockBuilder, Job};
 use crate::buffer::Recycler;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, OpenHop};
 use crate::sample::{Sample, SampleOptions, SampleReader, Shuffle};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, channel};
 
@@ -116,6 +116,8 @@ impl Sink for SampleSink {
 
 /// Lays samples into blocks and hands their jobs to the decoders.
 pub(super) struct BlockSink {
+    /// `decode`.
+    pub(super) hop: OpenHop,
     pub(super) plan: Arc<BatchPlan>,
     pub(super) on_error: OnError,
     pub(super) recycler: Recycler,
@@ -154,7 +156,7 @@ impl BlockSink {
     fn start_block(&mut self, first: &Sample) -> Result<Option<BlockBuilder>, Ended> {
         let share = self.budget.admit().ok_or(Ended)?;
         let len = self.next_block_len();
-        match BlockBuilder::start(&self.plan, first, len, &self.recycler) {
+        match BlockBuilder::start(&self.hop, &self.plan, first, len, &self.recycler) {
             Ok((builder, block)) => {
                 share.set(builder.len_bytes());
                 let ticket = Ticket {
@@ -183,7 +185,7 @@ impl Sink for BlockSink {
                 None => return Ok(()),
             },
         };
-        match builder.push(&self.plan, sample) {
+        match builder.push(&self.hop, &self.plan, sample) {
             Ok(job) => {
                 self.dispatched += 1;
                 if let Some(share) = &self.share {

@@ -45,15 +45,17 @@ fn main() -> io::Result<()> {
 
 fn read(address: SocketAddr) -> io::Result<usize> {
     let mut socket = TcpStream::connect(address)?;
+    socket.set_nodelay(true)?;
     let mut body = vec![0; RANGE_BYTES + 4096];
     let mut total = 0;
     for number in 0..RANGES_PER_CONNECTION {
         let start = number * RANGE_BYTES % OBJECT_BYTES;
         let last = start + RANGE_BYTES - 1;
-        write!(
-            socket,
+        // In one write: pieces of a head would wait for each other's delayed ACK.
+        let head = format!(
             "GET /bucket/object HTTP/1.1\r\nHost: x\r\nRange: bytes={start}-{last}\r\n\r\n"
-        )?;
+        );
+        socket.write_all(head.as_bytes())?;
         let mut have = 0;
         let head = loop {
             have += socket.read(&mut body[have..])?;

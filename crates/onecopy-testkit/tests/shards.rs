@@ -139,3 +139,19 @@ fn writes_arrays_that_numpy_describes() {
     assert_eq!(array("f16.npy"), (told("<f2", "(7,)"), 14));
     assert_eq!(array("f32.npy"), (told("<f4", "(2, 2, 2)"), 32));
 }
+
+#[test]
+fn makes_pictures_that_a_decoder_takes() {
+    let shards = ShardMaker::new(4)
+        .samples(3)
+        .size(61, 47)
+        .distinct(2)
+        .build();
+    for member in shards[0].members.iter().filter(|m| m.field == "jpg") {
+        let bytes = zune_core::bytestream::ZCursor::new(content(&shards[0], member));
+        let pixels = zune_jpeg::JpegDecoder::new(bytes).decode().unwrap();
+        assert_eq!(pixels.len(), 61 * 47 * 3);
+        let mean = pixels.iter().map(|p| usize::from(*p)).sum::<usize>() / pixels.len();
+        assert!((30..226).contains(&mean), "neither black nor white: {mean}");
+    }
+}

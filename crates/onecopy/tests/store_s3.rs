@@ -5,7 +5,7 @@ use onecopy::buffer::Slab;
 use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::ledger::Ledger;
 use onecopy::route::Hop;
-use onecopy::store::{Filled, Key, ListRequest, Named, Object, Source, Store, open_store, resolve};
+use onecopy::store::{Filled, Key, ListRequest, Named, Object, Source, open_store, resolve};
 use onecopy::sync::Arc;
 use onecopy::{ErrorKind, Result};
 use onecopy_testkit::s3::S3Server;

@@ -109,11 +109,11 @@ impl Bound {
         if let Some(pair) = worst {
             let (before, stage) = (&pair[0], &pair[1]);
             let sentence = format!(
-                "{} bounds the rate: adding {} lowers it from {:.2} to {:.2} GB/s, by {:.0} %",
+                "{} bounds the rate: adding {} lowers it from {} to {} GB/s, by {:.0} %",
                 stage.stage,
                 adds(stage.stage),
-                before.gb_per_second,
-                stage.gb_per_second,
+                rate(before.gb_per_second),
+                rate(stage.gb_per_second),
                 fall(pair) * 100.0
             );
             return Self {
@@ -124,21 +124,31 @@ impl Bound {
                 sentence,
             };
         }
-        let (stage, rate) = stages
+        let (stage, gb_per_second) = stages
             .first()
             .map_or(("buffer", 0.0), |stage| (stage.stage, stage.gb_per_second));
         let sentence = format!(
-            "{stage} bounds the rate: the store and the network give {rate:.2} GB/s, and no later \
+            "{stage} bounds the rate: the store and the network give {} GB/s, and no later \
              stage lowers that by more than {:.0} %",
+            rate(gb_per_second),
             NOISE * 100.0
         );
         Self {
             stage,
             gb_per_second_without: None,
-            gb_per_second_with: rate,
+            gb_per_second_with: gb_per_second,
             lowers_rate_by: None,
             sentence,
         }
+    }
+}
+
+/// A rate in GB/s with at least two digits that say something.
+fn rate(gb_per_second: f64) -> String {
+    match gb_per_second {
+        rate if rate >= 0.1 => format!("{rate:.2}"),
+        rate if rate >= 0.01 => format!("{rate:.3}"),
+        rate => format!("{rate:.4}"),
     }
 }
 
@@ -164,10 +174,10 @@ impl fmt::Display for Stages {
                 .map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
             writeln!(
                 f,
-                "  {:<8} {:>10.1} {:>10.2} {samples:>10} {:>12.2} {:>16.2}",
+                "  {:<8} {:>10.1} {:>10} {samples:>10} {:>12.2} {:>16.2}",
                 stage.stage,
                 stage.payload_bytes as f64 / (1024.0 * 1024.0),
-                stage.gb_per_second,
+                rate(stage.gb_per_second),
                 stage.cpu_seconds_per_gb,
                 stage.added_seconds_per_gb,
             )?;

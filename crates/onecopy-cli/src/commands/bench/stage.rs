@@ -6,7 +6,7 @@ use onecopy::config::OnError;
 use onecopy::device::Device;
 use onecopy::ledger::{Ledger, Report};
 use onecopy::pipeline::{Next, Piece};
-use onecopy::sample::decode::Decoder;
+use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Loader, Result};
 
@@ -66,7 +66,10 @@ fn shaped(loader: Loader, args: &BenchArgs) -> Loader {
     let mut loader = loader.batch(args.batch, false).to(Device::Cpu);
     if !args.is_raw {
         let size = (args.size > 0).then_some((args.size, args.size));
-        loader = loader.decode(Some(Decoder::Rgb { size }));
+        loader = loader.decode(Some(Decoder::Rgb {
+            size,
+            fit: Fit::Crop,
+        }));
     }
     if !args.fields.is_empty() {
         loader = loader.fields(args.fields.iter().map(String::as_str));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use onecopy::config::{LoadConfig, StoreConfig};
 use onecopy::ledger::Report;
 use onecopy::pipeline::Next;
-use onecopy::sample::decode::Decoder;
+use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::sync::Arc;
 use onecopy::{Loader, Result};
 use serde::Serialize;
@@ -111,6 +111,7 @@ fn decoded_pass(
     let mut load = loader(args, dataset)
         .decode(Some(Decoder::Rgb {
             size: Some((args.size, args.size)),
+            fit: Fit::Crop,
         }))
         .batch(args.batch, false)
         .run()?;

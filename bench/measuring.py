@@ -88,11 +88,11 @@ def serving(root: Path) -> Iterator[int]:
     command: Command = [
         TESTKIT,
         "serve",
-        "--folder",
+        "--root",
         root,
         "--anonymous",
-        "--bind",
-        f"127.0.0.1:{port}",
+        "--port",
+        str(port),
     ]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)

@@ -1,0 +1,28 @@
+//! The ledger of a load, running or ended.
+
+use onecopy::ledger::Ledger;
+use onecopy::sync::Arc;
+use pyo3::prelude::*;
+
+/// Holds the account and nothing else: keeping it keeps neither threads nor memory of the load.
+#[pyclass(frozen, module = "onecopy._onecopy")]
+pub(crate) struct RunningLedger(pub(crate) Arc<Ledger>);
+
+#[pymethods]
+impl RunningLedger {
+    /// The account as it stands: the JSON form and the map for the eye, of the same moment.
+    fn report(&self) -> (String, String) {
+        let report = self.0.report();
+        (report.to_json(), report.to_string())
+    }
+
+    /// Notes a sample that was left out after it was handed over.
+    fn skipped(&self, cause: &str) {
+        self.0.skipped(cause, 1);
+    }
+
+    /// Notes a fact about this run, once.
+    fn note(&self, text: &str) {
+        self.0.note(text);
+    }
+}

@@ -1,0 +1,172 @@
+//! What Python asks for, as the engine takes it.
+
+use std::str::FromStr;
+
+use onecopy::config::{LoadConfig, OnError, StoreConfig};
+use onecopy::device::Device;
+use onecopy::route::{Route, RouteWish};
+use onecopy::sample::SampleOptions;
+use onecopy::sample::decode::Decoder;
+use onecopy::{Error, ErrorKind, Loader, size};
+use pyo3::prelude::*;
+
+use crate::error::to_py;
+
+/// The attributes of `onecopy._settings.Settings`, read at once.
+#[derive(FromPyObject)]
+pub(crate) struct Settings {
+    pub(crate) urls: Vec<String>,
+    endpoint_url: Option<String>,
+    region: Option<String>,
+    profile: Option<String>,
+    no_sign_request: bool,
+    is_requester_paying: bool,
+    ca_bundle: Option<String>,
+    no_verify_ssl: bool,
+    memory_bytes: Option<usize>,
+    route: String,
+    require: Option<String>,
+    on_error: String,
+    connections: Option<usize>,
+    decode_threads: Option<usize>,
+    key_rule: String,
+    duplicates: String,
+    shuffle: Option<(usize, u64)>,
+    is_decoding: bool,
+    pictures: Option<Decoding>,
+    decoders: Vec<(String, Decoding)>,
+    fields: Option<Vec<String>>,
+    batch_size: Option<usize>,
+    is_dropping_last: bool,
+    device: String,
+    epoch: u64,
+}
+
+/// How a field is decoded.
+#[derive(FromPyObject)]
+pub(crate) struct Decoding {
+    kind: String,
+    size: Option<(u32, u32)>,
+    fit: String,
+}
+
+impl Settings {
+    /// How to reach the store.
+    pub(crate) fn store(&self) -> StoreConfig {
+        let mut store = StoreConfig {
+            endpoint_url: self.endpoint_url.clone(),
+            region: self.region.clone(),
+            profile: self.profile.clone(),
+            is_anonymous: self.no_sign_request,
+            is_requester_paying: self.is_requester_paying,
+            ca_bundle: self.ca_bundle.clone(),
+            is_tls_unverified: self.no_verify_ssl,
+            ..StoreConfig::default()
+        };
+        if let Some(connections) = self.connections {
+            store.limits.connections = connections;
+        }
+        store
+    }
+
+    /// The engine's loader.
+    pub(crate) fn loader(self) -> Result<Loader, Error> {
+        let config = LoadConfig {
+            store: self.store(),
+            route: self.wish()?,
+            memory_bytes: self.memory_bytes,
+            decode_threads: self.decode_threads,
+            on_error: option::<OnError>("on_error", &self.on_error)?,
+            ..LoadConfig::default()
+        };
+        let options = self.options()?;
+        let mut loader = onecopy::open(self.urls, config)
+            .options(options)
+            .to(self.device.parse::<Device>()?)
+            .epoch(self.epoch);
+        if let Some((capacity, seed)) = self.shuffle {
+            loader = loader.shuffle(capacity, seed);
+        }
+        if self.is_decoding {
+            loader = loader.decode(self.pictures.as_ref().map(decoder).transpose()?);
+        }
+        for (name, decoding) in &self.decoders {
+            loader = loader.decode_field(name, decoder(decoding)?);
+        }
+        if let Some(fields) = self.fields {
+            loader = loader.fields(fields);
+        }
+        if let Some(size) = self.batch_size {
+            loader = loader.batch(size, self.is_dropping_last);
+        }
+        Ok(loader)
+    }
+
+    fn wish(&self) -> Result<RouteWish, Error> {
+        if let Some(route) = &self.require {
+            return Ok(RouteWish::Require(option::<Route>("require", route)?));
+        }
+        if self.route == "auto" {
+            return Ok(RouteWish::Auto);
+        }
+        Ok(RouteWish::Prefer(option::<Route>("route", &self.route)?))
+    }
+
+    fn options(&self) -> Result<SampleOptions, Error> {
+        Ok(SampleOptions {
+            key_rule: option("key_rule", &self.key_rule)?,
+            duplicates: option("duplicates", &self.duplicates)?,
+            ..SampleOptions::default()
+        })
+    }
+}
+
+/// The engine's decoder for `decoding`.
+fn decoder(decoding: &Decoding) -> Result<Decoder, Error> {
+    Ok(match decoding.kind.as_str() {
+        "rgb" => Decoder::Rgb {
+            size: decoding.size,
+            fit: option("fit", &decoding.fit)?,
+        },
+        "npy" => Decoder::Npy,
+        "npz" => Decoder::Npz,
+        "cls" => Decoder::Cls,
+        "txt" => Decoder::Text,
+        "json" => Decoder::Json,
+        "raw" => Decoder::Raw,
+        other => {
+            return Err(unknown(
+                "decode",
+                other,
+                "use \"rgb\", \"npy\", \"npz\", \"cls\", \"txt\", \"json\", \"raw\" or a function",
+            ));
+        }
+    })
+}
+
+/// `value` as what the option `name` takes.
+fn option<T: FromStr<Err = String>>(name: &str, value: &str) -> Result<T, Error> {
+    value
+        .parse()
+        .map_err(|why: String| Error::new(ErrorKind::InvalidInput, "take the option", name, why))
+}
+
+fn unknown(name: &str, value: &str, help: &str) -> Error {
+    let why = format!("it does not know {value:?}");
+    Error::new(ErrorKind::InvalidInput, "take the option", name, why).with_help(help)
+}
+
+/// Says whether the engine knows every word of `settings`, without reading anything.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, settings: Settings) -> PyResult<()> {
+    settings
+        .loader()
+        .map(drop)
+        .map_err(|error| to_py(py, &error))
+}
+
+/// Reads a size as people write it, in bytes.
+#[pyfunction]
+pub(crate) fn parse_size(py: Python<'_>, text: &str) -> PyResult<u64> {
+    size::parse(text).map_err(|error| to_py(py, &error))
+}

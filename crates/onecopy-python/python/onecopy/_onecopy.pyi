@@ -1,0 +1,234 @@
+"""The engine, as the package sees it."""
+
+import os
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias, final
+
+from typing_extensions import CapsuleType
+
+__all__ = [
+    "IS_DEBUG_BUILD",
+    "Batch",
+    "Load",
+    "RunningLedger",
+    "Tensor",
+    "__version__",
+    "check",
+    "drain_log",
+    "parse_size",
+    "resolve",
+    "run_command",
+]
+
+__version__: str
+IS_DEBUG_BUILD: bool
+
+class _Decoding(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def size(self) -> tuple[int, int] | None: ...
+    @property
+    def fit(self) -> str: ...
+
+class _Settings(Protocol):
+    @property
+    def urls(self) -> tuple[str, ...]: ...
+    @property
+    def endpoint_url(self) -> str | None: ...
+    @property
+    def region(self) -> str | None: ...
+    @property
+    def profile(self) -> str | None: ...
+    @property
+    def no_sign_request(self) -> bool: ...
+    @property
+    def is_requester_paying(self) -> bool: ...
+    @property
+    def ca_bundle(self) -> str | None: ...
+    @property
+    def no_verify_ssl(self) -> bool: ...
+    @property
+    def memory_bytes(self) -> int | None: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def require(self) -> str | None: ...
+    @property
+    def on_error(self) -> str: ...
+    @property
+    def connections(self) -> int | None: ...
+    @property
+    def decode_threads(self) -> int | None: ...
+    @property
+    def key_rule(self) -> str: ...
+    @property
+    def duplicates(self) -> str: ...
+    @property
+    def shuffle(self) -> tuple[int, int] | None: ...
+    @property
+    def is_decoding(self) -> bool: ...
+    @property
+    def pictures(self) -> _Decoding | None: ...
+    @property
+    def decoders(self) -> Sequence[tuple[str, _Decoding]]: ...
+    @property
+    def fields(self) -> tuple[str, ...] | None: ...
+    @property
+    def batch_size(self) -> int | None: ...
+    @property
+    def is_dropping_last(self) -> bool: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def epoch(self) -> int: ...
+
+_Column: TypeAlias = (
+    tuple[str, Literal["tensor"], Tensor]
+    | tuple[str, Literal["bytes", "json"], list[bytes]]
+    | tuple[str, Literal["text"], list[str]]
+)
+
+@final
+class Load:
+    """A load that runs, until :meth:`close` or until nobody holds it.
+
+    Parameters
+    ----------
+    settings
+        What to load and how.
+
+    Raises
+    ------
+    Error
+        What URLs, credentials, listing and configuration can meet.
+    """
+
+    def __new__(cls, settings: _Settings) -> Load: ...
+    def next(self) -> Batch | None:
+        """Wait for the next batch, with the interpreter free for other threads.
+
+        Returns
+        -------
+        Batch or None
+            None at the end, and after an error.
+
+        Raises
+        ------
+        Error
+            What stopped the load.
+        KeyboardInterrupt
+            Within a tenth of a second of Ctrl-C.
+        """
+
+    def close(self) -> None:
+        """Stop everything and wait for its threads. Batches that were handed out stay valid."""
+
+    @property
+    def ledger(self) -> RunningLedger:
+        """What happens, as it is counted."""
+
+@final
+class Batch:
+    """A collated batch, or one sample."""
+
+    def __len__(self) -> int: ...
+    @property
+    def is_batched(self) -> bool:
+        """Whether tensors have a batch axis; else this is one sample."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The samples' keys."""
+
+    @property
+    def shards(self) -> list[str]:
+        """The shards that the samples come from."""
+
+    def columns(self) -> list[_Column]:
+        """Return the fields as (name, kind, values).
+
+        Returns
+        -------
+        list of tuple
+            Values are one tensor for the kind ``"tensor"``, else a list with one value per sample.
+            Bytes, text and JSON are copied; tensors are not.
+        """
+
+@final
+class Tensor:
+    """A tensor of a batch, in host memory of the engine.
+
+    ``torch.from_dlpack``, ``numpy.from_dlpack`` and ``jax.dlpack.from_dlpack`` share its memory,
+    which lives as long as any of their views. It may be written.
+    """
+
+    @property
+    def dtype(self) -> str:
+        """The element type, as numpy calls it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next along each axis."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+
+    @property
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+
+    def __index__(self) -> int: ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return ``kDLCPU`` and device 0."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """Return a capsule that shares the memory, by the Python array API standard.
+
+        Raises
+        ------
+        BufferError
+            Where another device or a copy is asked for.
+        ValueError
+            Where a stream is given: host memory has none.
+        """
+
+@final
+class RunningLedger:
+    """The account of a load, running or ended. Holds neither threads nor memory of it."""
+
+    def report(self) -> tuple[str, str]:
+        """Return the account as it stands, as JSON and as a map for the eye."""
+
+    def skipped(self, cause: str) -> None:
+        """Note a sample that was left out after it was handed over."""
+
+    def note(self, text: str) -> None:
+        """Note a fact about this run, once."""
+
+def check(settings: _Settings) -> None:
+    """Raise where the engine does not know a word of ``settings``. Reads nothing."""
+
+def resolve(settings: _Settings) -> list[str]:
+    """Return the objects that ``settings`` name, in order."""
+
+def parse_size(text: str) -> int:
+    """Return the size that ``text`` ("2GiB", "500MB") means, in bytes."""
+
+def run_command(args: Sequence[str | os.PathLike[str]]) -> int:
+    """Run the ``onecopy`` command with ``args``, its name first, and return its exit code."""
+
+def drain_log() -> list[str]:
+    """Return what the engine's threads had to say since the last call."""

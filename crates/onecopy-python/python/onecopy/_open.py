@@ -1,0 +1,120 @@
+"""The front door: URLs and settings in, a loader out."""
+
+import os
+from collections.abc import Iterable
+
+from onecopy import _onecopy, _options
+from onecopy._chain import Chain
+from onecopy._options import Duplicates, KeyRule, Library, OnError, Route, RouteWish
+from onecopy._settings import Settings
+from onecopy.errors import UnsupportedError, told
+from onecopy.loader import Loader
+
+
+def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
+    urls: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    endpoint_url: str | None = None,
+    region: str | None = None,
+    profile: str | None = None,
+    no_sign_request: bool = False,
+    request_payer: str | None = None,
+    ca_bundle: str | os.PathLike[str] | None = None,
+    no_verify_ssl: bool = False,
+    memory: str | int | None = None,
+    route: RouteWish = "auto",
+    require: Route | None = None,
+    on_error: OnError = "raise",
+    connections: int | None = None,
+    decode_threads: int | None = None,
+    key_rule: KeyRule = "first-dot",
+    duplicates: Duplicates = "error",
+    cache: str | os.PathLike[str] | None = None,
+    cache_size: str | int | None = None,
+    as_: Library | None = None,
+) -> Loader:
+    """Name data to load: tar shards in WebDataset form. Nothing is read yet.
+
+    Parameters
+    ----------
+    urls
+        ``s3://bucket/train-{000..999}.tar``, a prefix, a glob, ``http(s)://``, ``file://``, a
+        path; or several of them.
+    endpoint_url, region, profile, no_sign_request, request_payer, ca_bundle, no_verify_ssl
+        As with the AWS tools; ``AWS_*`` variables and the profile fill what is left open.
+        ``request_payer`` is ``"requester"`` or None.
+    memory
+        For everything in flight: bytes, or text like ``"2GiB"``. None takes a quarter of what is
+        free, at most 2 GiB. Batches that were handed out do not count.
+    route
+        The route wished for. Where it cannot be had another is taken, and the ledger says so.
+    require
+        A route that must be had.
+    on_error
+        What to do with a sample that cannot be read, decoded or batched: ``"raise"`` ends the
+        iteration, ``"warn"`` logs to the logger ``onecopy``, counts and goes on, ``"skip"`` counts
+        and goes on.
+    connections
+        Connections to the store, at most.
+    decode_threads
+        Threads that decode; None takes one per core.
+    key_rule
+        Which dot of a file name ends the key.
+    duplicates
+        What to do where a sample has the same field twice.
+    cache, cache_size
+        Not in this version.
+    as_
+        Whose tensors to give: ``"torch"``, ``"numpy"`` or ``"jax"``. None takes torch, or numpy
+        where torch cannot be imported.
+
+    Returns
+    -------
+    Loader
+        To be refined by its methods, and iterated.
+
+    Raises
+    ------
+    InvalidInputError
+        Where an option has a value that it cannot have; :class:`InvalidTypeError` (also a
+        ``TypeError``) where the type is wrong.
+    UnsupportedError
+        For what this version cannot do.
+    """
+    for option, value in (("cache", cache), ("cache_size", cache_size)):
+        if value is not None:
+            raise told(
+                UnsupportedError,
+                "take the option",
+                f"{option}={value!r}",
+                "this version has no cache yet",
+                "leave it out: each epoch is then read from the store",
+            )
+    if require is not None:
+        _options.choice("require", require, Route)
+        if route not in {"auto", require}:
+            raise _options.bad("route", route, f"it is not what require={require!r} demands")
+    if request_payer not in {None, "requester"}:
+        raise _options.bad("request_payer", request_payer, 'it is not "requester"')
+    optional = _options.optional
+    settings = Settings(
+        urls=_options.urls(urls),
+        endpoint_url=optional(_options.text, "endpoint_url", endpoint_url),
+        region=optional(_options.text, "region", region),
+        profile=optional(_options.text, "profile", profile),
+        no_sign_request=_options.flag("no_sign_request", no_sign_request),
+        is_requester_paying=request_payer is not None,
+        ca_bundle=optional(_options.path, "ca_bundle", ca_bundle),
+        no_verify_ssl=_options.flag("no_verify_ssl", no_verify_ssl),
+        memory_bytes=optional(_options.size_bytes, "memory", memory),
+        route=_options.choice("route", route, RouteWish),
+        require=require,
+        on_error=_options.choice("on_error", on_error, OnError),
+        connections=optional(_options.positive, "connections", connections),
+        decode_threads=optional(_options.positive, "decode_threads", decode_threads),
+        key_rule=_options.choice("key_rule", key_rule, KeyRule),
+        duplicates=_options.choice("duplicates", duplicates, Duplicates),
+    )
+    library = optional(_options.library, "as_", as_)
+    _onecopy.check(settings)
+    return Loader(Chain(settings=settings, library=library))

@@ -1,0 +1,157 @@
+"""The words that options take, and their checks: an error names its option."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from onecopy._onecopy import parse_size
+from onecopy.errors import Error, InvalidInputError, InvalidTypeError, told
+
+Library: TypeAlias = Literal["torch", "numpy", "jax"]
+"""Whose tensors a loader gives."""
+
+OnError: TypeAlias = Literal["raise", "warn", "skip"]
+"""What to do with a sample that cannot be read, decoded or batched."""
+
+Route: TypeAlias = Literal["stream", "cache", "direct"]
+"""A way from object storage to the device."""
+
+RouteWish: TypeAlias = Literal["auto", "stream", "cache", "direct"]
+"""A route, or the best that works here."""
+
+KeyRule: TypeAlias = Literal["first-dot", "last-dot"]
+"""Which dot of a file name ends the sample's key."""
+
+Duplicates: TypeAlias = Literal["error", "first", "last"]
+"""What to do where a sample has the same field twice."""
+
+Fit: TypeAlias = Literal["crop", "stretch"]
+"""How a picture is brought to a size of another shape."""
+
+Pictures: TypeAlias = Literal["rgb", "pil", "raw"]
+"""How pictures are decoded."""
+
+FieldDecoder: TypeAlias = Literal["rgb", "pil", "npy", "npz", "cls", "txt", "json", "raw"]
+"""How one field is decoded."""
+
+Decode: TypeAlias = FieldDecoder | Callable[[bytes], Any]
+"""How one field is decoded: by a word, or by a function of its bytes."""
+
+_T = TypeVar("_T")
+
+_U64_MAX = 2**64 - 1
+
+
+def bad(option: str, value: object, why: str, hint: str | None = None) -> Error:
+    """Return the error for a value that ``option`` cannot have."""
+    return told(InvalidInputError, "take the option", f"{option}={value!r}", why, hint)
+
+
+def bad_type(option: str, value: object, wanted: str) -> Error:
+    """Return the error for a value of a type that ``option`` does not take."""
+    why = f"it is of type {type(value).__name__}"
+    return told(InvalidTypeError, "take the option", f"{option}={value!r}", why, f"give {wanted}")
+
+
+def integer(option: str, value: object, *, least: int = 0, most: int = _U64_MAX) -> int:
+    """Return ``value`` if it is a whole number within the limits."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise bad_type(option, value, "a whole number")
+    number: int = value.__index__()
+    if not least <= number <= most:
+        raise bad(option, value, f"it is not in {least}..{most}")
+    return number
+
+
+def flag(option: str, value: object) -> bool:
+    """Return ``value`` if it is a truth value."""
+    if not isinstance(value, bool):
+        raise bad_type(option, value, "True or False")
+    return value
+
+
+def text(option: str, value: object) -> str:
+    """Return ``value`` if it is a string with something in it."""
+    if not isinstance(value, str):
+        raise bad_type(option, value, "a string")
+    if not value:
+        raise bad(option, value, "it is empty")
+    return value
+
+
+def path(option: str, value: object) -> str:
+    """Return ``value`` if it is a path."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    return text(option, value)
+
+
+def choice(option: str, value: object, words: Any) -> Any:
+    """Return ``value`` if it is one of the words of a Literal."""
+    known = get_args(words)
+    if isinstance(value, str) and value in known:
+        return value
+    hint = "use " + ", ".join(repr(word) for word in known)
+    if not isinstance(value, str):
+        raise bad_type(option, value, hint.removeprefix("use "))
+    raise bad(option, value, "there is no such choice", hint)
+
+
+def optional(check: Callable[[str, object], _T], option: str, value: object) -> _T | None:
+    """Return None for None, else what ``check`` returns."""
+    return None if value is None else check(option, value)
+
+
+def positive(option: str, value: object) -> int:
+    """Return ``value`` if it is a whole number from 1."""
+    return integer(option, value, least=1)
+
+
+def size_bytes(option: str, value: object) -> int:
+    """Return ``value``, a number of bytes or text like ``"2GiB"``, in bytes."""
+    if not isinstance(value, str):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise bad_type(option, value, 'a size like "2GiB" or a number of bytes')
+        return positive(option, value)
+    try:
+        number = parse_size(value)
+    except InvalidInputError as error:
+        raise bad(option, value, error.why, error.help) from None
+    return positive(option, number)
+
+
+def picture_size(value: object) -> tuple[int, int] | None:
+    """Return the picture size as (height, width)."""
+    if value is None:
+        return None
+    most = 2**16
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:  # noqa: PLR2004 - height and width
+            raise bad("size", value, "it is not (height, width)")
+        height, width = (integer("size", side, least=1, most=most) for side in value)
+        return height, width
+    side = integer("size", value, least=1, most=most)
+    return side, side
+
+
+def urls(value: object) -> tuple[str, ...]:
+    """Return the URLs as strings."""
+    if isinstance(value, (str, os.PathLike)):
+        return (path("urls", value),)
+    if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
+        raise bad_type("urls", value, "a URL, a path, or a list of them")
+    found = tuple(path("urls", one) for one in value)
+    if not found:
+        raise bad("urls", value, "there is none", "give at least one URL")
+    return found
+
+
+def names(option: str, values: tuple[object, ...]) -> tuple[str, ...]:
+    """Return field names."""
+    return tuple(text(option, value) for value in values)
+
+
+def library(option: str, value: object) -> Library:
+    """Return ``value`` if it is the name of a library."""
+    name: Library = choice(option, value, Library)
+    return name

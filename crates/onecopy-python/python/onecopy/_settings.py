@@ -1,0 +1,47 @@
+"""What the engine is asked for: the attributes here are those of ``settings.rs``."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How the engine decodes a field."""
+
+    kind: str
+    size: tuple[int, int] | None = None
+    """Height and width of pictures, in pixels."""
+    fit: str = "crop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One load. The engine checks the words."""
+
+    urls: tuple[str, ...]
+    endpoint_url: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    no_sign_request: bool = False
+    is_requester_paying: bool = False
+    ca_bundle: str | None = None
+    no_verify_ssl: bool = False
+    memory_bytes: int | None = None
+    route: str = "auto"
+    require: str | None = None
+    on_error: str = "raise"
+    connections: int | None = None
+    decode_threads: int | None = None
+    key_rule: str = "first-dot"
+    duplicates: str = "error"
+    shuffle: tuple[int, int] | None = None
+    """Samples to choose from, and the seed."""
+    is_decoding: bool = False
+    """Whether fields are decoded by their names."""
+    pictures: Decoding | None = None
+    decoders: tuple[tuple[str, Decoding], ...] = ()
+    """Fields decoded in a way of their own."""
+    fields: tuple[str, ...] | None = None
+    batch_size: int | None = None
+    is_dropping_last: bool = False
+    device: str = "cpu"
+    epoch: int = 0

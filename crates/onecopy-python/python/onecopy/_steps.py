@@ -1,0 +1,244 @@
+"""The steps of a chain that Python takes, on samples or batches that come from the engine."""
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from onecopy import _onecopy
+from onecopy._arrays import Arrays
+from onecopy._collate import Collator
+from onecopy._onecopy import RunningLedger
+from onecopy._options import OnError
+from onecopy.errors import (
+    CorruptError,
+    Error,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+    told,
+)
+
+KEY = "__key__"
+SHARD = "__shard__"
+
+PICTURES = ("jpg", "jpeg", "png", "webp", "ppm", "pgm", "pbm", "pnm", "bmp", "gif", "tif", "tiff")
+"""Fields that ``decode("pil")`` takes for pictures, by their last extension."""
+
+LOG = logging.getLogger("onecopy")
+
+
+@dataclass(frozen=True)
+class Map:
+    """Calls a function on each sample or batch."""
+
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Select:
+    """Takes fields, as a tuple or a dict."""
+
+    kind: Literal["tuple", "dict"]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Collate:
+    """Makes batches."""
+
+    size: int
+    is_dropping_last: bool
+
+
+Step = Map | Select | Collate
+
+
+@dataclass(frozen=True)
+class Context:
+    """What steps need to know of the load they belong to."""
+
+    arrays: Arrays
+    on_error: OnError
+    ledger: RunningLedger
+
+    def leave_out(self, error: Error) -> None:
+        """Raise ``error``, or count it, as the loader's ``on_error`` says."""
+        if self.on_error == "raise":
+            raise error
+        self.ledger.skipped(error.kind)
+        if self.on_error == "warn":
+            LOG.warning("sample left out: %s", error)
+
+
+def log_waiting() -> None:
+    """Log what the engine's threads had to say."""
+    for message in _onecopy.drain_log():
+        LOG.warning("%s", message)
+
+
+def parts(name: str) -> Iterator[str]:
+    """Give the names under which a decoder for the field ``name`` may be kept."""
+    for one in name.split(";"):
+        field = one.strip().partition("/")[0]
+        yield field
+        yield field.rpartition(".")[2]
+
+
+def samples(
+    load: _onecopy.Load, context: Context, is_array_field: Callable[[str], bool]
+) -> Iterator[dict[str, Any]]:
+    """Give the load's samples or batches as dicts."""
+    while True:
+        batch = load.next()
+        log_waiting()
+        if batch is None:
+            return
+        try:
+            sample = _as_dict(batch, context, is_array_field)
+        except CorruptError as error:
+            if batch.is_batched:
+                raise
+            context.leave_out(error)
+            continue
+        yield sample
+
+
+def _as_dict(
+    batch: _onecopy.Batch, context: Context, is_array_field: Callable[[str], bool]
+) -> dict[str, Any]:
+    sample: dict[str, Any] = {KEY: batch.keys, SHARD: batch.shards}
+    if not batch.is_batched:
+        sample = {name: values[0] for name, values in sample.items()}
+    for name, kind, values in batch.columns():
+        value: Any
+        if isinstance(values, _onecopy.Tensor):
+            is_number = not batch.is_batched and not values.shape and not is_array_field(name)
+            value = values.__index__() if is_number else context.arrays.share(values)
+        else:
+            items = [_json(batch, name, item) for item in values] if kind == "json" else values
+            value = items if batch.is_batched else items[0]
+        field, slash, array = name.partition("/")
+        if slash:
+            sample.setdefault(field, {})[array] = value
+        else:
+            sample[name] = value
+    return sample
+
+
+def _json(batch: _onecopy.Batch, name: str, item: bytes | str) -> Any:
+    try:
+        return json.loads(item)
+    except ValueError as error:
+        keys = batch.keys
+        target = f"field {name!r} of sample {keys[0]!r}" if len(keys) == 1 else f"field {name!r}"
+        raise told(CorruptError, "parse as JSON", target, str(error)) from error
+
+
+def decoded(
+    stream: Iterable[dict[str, Any]],
+    functions: Mapping[str, Callable[[bytes], Any]],
+    context: Context,
+) -> Iterator[dict[str, Any]]:
+    """Call the decoding functions on the fields they are for."""
+    for sample in stream:
+        for name, value in sample.items():
+            if name.startswith("__"):
+                continue
+            function = next((functions[part] for part in parts(name) if part in functions), None)
+            if function is None:
+                continue
+            try:
+                sample[name] = function(value)
+            except Error:
+                raise
+            except Exception as cause:  # noqa: BLE001 - a decoder of the user's may raise anything
+                error = told(
+                    CorruptError,
+                    f"decode field {name!r} of",
+                    f"sample {sample[KEY]!r} of {sample[SHARD]}",
+                    f"{type(cause).__name__}: {cause}",
+                    'leave such samples out with on_error="skip"',
+                )
+                error.__cause__ = cause
+                context.leave_out(error)
+                break
+        else:
+            yield sample
+
+
+def pil(data: bytes) -> Any:
+    """Return the picture in ``data`` as a ``PIL.Image`` in RGB."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise told(
+            UnsupportedError,
+            "decode",
+            "with pil",
+            f"it cannot be imported ({error})",
+            'pip install pillow, or use decode("rgb")',
+        ) from error
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def selected(stream: Iterable[Any], step: Select) -> Iterator[Any]:
+    """Take the fields of each sample or batch."""
+    for sample in stream:
+        if not isinstance(sample, Mapping):
+            raise told(
+                InvalidInputError,
+                "take fields of",
+                f"a {type(sample).__name__}",
+                "it has no names",
+                f"use to_{step.kind}() before what makes samples something else than dicts",
+            )
+        if step.kind == "tuple":
+            yield tuple(_field(sample, name) for name in step.names)
+        elif step.names:
+            yield {name: _field(sample, name) for name in step.names}
+        else:
+            yield dict(sample)
+
+
+def _field(sample: Mapping[str, Any], name: str) -> Any:
+    if name in sample:
+        return sample[name]
+    for one in name.split(";"):
+        if one.strip() in sample:
+            return sample[one.strip()]
+    raise told(
+        NotFoundError,
+        f"find field {name!r} in",
+        f"sample {sample.get(KEY)!r} of {sample.get(SHARD)}",
+        f"it has only {', '.join(str(field) for field in sample)}",
+        'name alternatives as "jpg;png"',
+    )
+
+
+def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator[Any]:
+    """Make batches of ``step.size`` samples."""
+    context.ledger.note(
+        "batches were put together in Python, because of a function before batch(): "
+        "one more copy of each tensor, beyond the hops above"
+    )
+    collator = Collator(context.arrays)
+    for sample in stream:
+        problem = collator.add(sample)
+        if problem is not None:
+            context.leave_out(problem)
+        elif len(collator) == step.size:
+            yield collator.take()
+    if len(collator) and not step.is_dropping_last:
+        yield collator.take()
+
+
+def apply(stream: Iterator[Any], step: Step, context: Context) -> Iterator[Any]:
+    """Give what ``step`` makes of ``stream``."""
+    if isinstance(step, Map):
+        return map(step.function, stream)
+    if isinstance(step, Select):
+        return selected(stream, step)
+    return collated(stream, step, context)

@@ -1,0 +1,345 @@
+"""The loader: a lazy chain of steps, each of which gives a new one."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from onecopy import _onecopy, _options, _steps
+from onecopy import torch as _torch
+from onecopy._arrays import chosen
+from onecopy._chain import Chain
+from onecopy._options import Decode, Fit, Library, Pictures
+from onecopy._settings import Decoding
+from onecopy._steps import Collate, Map, Select
+from onecopy.errors import InvalidInputError, told
+from onecopy.iterator import LoaderIterator
+from onecopy.ledger import Ledger
+
+_URLS_SHOWN = 3
+"""URLs in a ``repr``; lists of shards have thousands."""
+
+
+class Loader(Iterable[Any]):
+    """Data to load, and how: made by :func:`open`, refined step by step, read by iterating.
+
+    Each step returns a new loader and reads nothing. A loader holds plain settings only, so it can
+    be pickled and copied; each iteration starts an engine of its own, which ends with it.
+
+    When torch has been imported, a loader is a ``torch.utils.data.IterableDataset``. Workers of a
+    ``DataLoader`` divide the shards among themselves, each shard to one worker; ranks do not yet
+    (every rank reads all). Give batches ready made: ``DataLoader(loader, batch_size=None)``.
+    A worker is another process, to which each batch is copied: onecopy decodes on threads, so
+    ``num_workers=0`` or iterating without a ``DataLoader`` is faster.
+
+    Samples are dicts: ``"__key__"`` and ``"__shard__"`` are strings, every other entry is a field,
+    ``bytes`` until :meth:`decode`.
+    """
+
+    def __init__(self, chain: Chain, *, epoch: int = 0, is_epoch_set: bool = False) -> None:
+        self._chain = chain
+        self._epoch = epoch
+        self._is_epoch_set = is_epoch_set
+        self._ledger: _onecopy.RunningLedger | None = None
+        chosen(chain.library)  # imports it, and says at once where that cannot be
+        _torch.register(Loader)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ledger": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _torch.register(Loader)
+
+    def shuffle(self, capacity: int, *, seed: int = 0) -> "Loader":
+        """Draw each next sample from a buffer, and read shards in an order of their own.
+
+        Parameters
+        ----------
+        capacity
+            Samples to choose from. 0 and 1 keep the order.
+        seed
+            What the order is drawn from, together with the epoch.
+
+        Returns
+        -------
+        Loader
+            A new one.
+
+        Raises
+        ------
+        InvalidInputError
+            Where a number is negative, or batches are made before.
+        """
+        self._check_before_batch("shuffle")
+        wish = (_options.integer("capacity", capacity), _options.integer("seed", seed))
+        return self._with_settings(shuffle=wish)
+
+    def decode(
+        self,
+        pictures: Pictures | None = None,
+        /,
+        *,
+        size: int | tuple[int, int] | None = None,
+        fit: Fit = "crop",
+        **fields: Decode,
+    ) -> "Loader":
+        """Decode fields: all by their names, or those that are given.
+
+        By their names: npy to arrays, npz to dicts of arrays, cls to ``int``, txt to ``str``, json
+        to objects, pictures as asked for; others stay ``bytes``.
+
+        Parameters
+        ----------
+        pictures
+            ``"rgb"``: uint8 tensors [3, H, W] over memory in the order H, W, 3 (channels last), by
+            threads of the engine. ``"pil"``: ``PIL.Image`` in RGB, in Python, one at a time.
+            ``"raw"``: ``bytes``. None decodes only the fields that are given; where none are, it
+            is as ``"raw"``.
+        size
+            Pictures' height and width in pixels, or one number for both, for ``"rgb"``; None
+            leaves them as they are.
+        fit
+            How a picture of another shape comes to ``size``: ``"crop"`` fills it and cuts off what
+            sticks out, ``"stretch"`` does not keep the picture's shape.
+        **fields
+            By field (``jpg=``, or ``**{"left.jpg": ..}``; ``jpg`` is for ``left.jpg``, too):
+            ``"rgb"``, ``"pil"``, ``"npy"``, ``"npz"``, ``"cls"``, ``"txt"``, ``"json"``,
+            ``"raw"``, or a function of the field's ``bytes``. Functions run in Python; batches are
+            then made in Python, too, at the cost of a copy.
+
+        Returns
+        -------
+        Loader
+            A new one.
+
+        Raises
+        ------
+        InvalidInputError
+            Where a word is unknown, or a function or batches come before.
+        """
+        self._check_first("decode")
+        height_width = _options.picture_size(size)
+        _options.choice("fit", fit, Fit)
+        if pictures is not None:
+            _options.choice("pictures", pictures, Pictures)
+        rgb = Decoding(kind="rgb", size=height_width, fit=fit)
+        words = [pictures, *fields.values()]
+        if height_width is not None and not any(word == "rgb" for word in words):
+            raise _options.bad(
+                "size", size, "nothing is decoded to rgb", 'use decode("rgb", size=..)'
+            )
+        functions = dict(self._chain.functions)
+        settings = self._chain.settings
+        if pictures is not None or not fields:
+            settings = replace(
+                settings, is_decoding=True, pictures=rgb if pictures == "rgb" else None
+            )
+            for name in _steps.PICTURES:
+                functions.pop(name, None)
+                if pictures == "pil":
+                    functions[name] = _steps.pil
+        decoders = dict(settings.decoders)
+        for name, how in fields.items():
+            functions.pop(name, None)
+            if how == "pil":
+                functions[name] = _steps.pil
+            elif callable(how):
+                functions[name] = how
+            elif how != "rgb":
+                _options.choice(name, how, _options.FieldDecoder)
+            is_python = name in functions
+            kind = "raw" if is_python else str(how)
+            decoders[name] = rgb if kind == "rgb" else Decoding(kind=kind)
+        settings = replace(settings, decoders=tuple(decoders.items()))
+        return self._with(settings=settings, functions=tuple(functions.items()))
+
+    def map(self, function: Callable[[Any], Any], /) -> "Loader":
+        """Call a function on each sample, or on each batch after :meth:`batch`.
+
+        Parameters
+        ----------
+        function
+            Takes what the loader gives so far and returns what to give instead. Its exceptions
+            end the iteration, whatever ``on_error`` says. Before :meth:`batch`, batches are made
+            in Python, at the cost of a copy.
+
+        Returns
+        -------
+        Loader
+            A new one.
+        """
+        if not callable(function):
+            raise _options.bad_type("function", function, "a function")
+        return self._with(steps=(*self._chain.steps, Map(function)))
+
+    def to_tuple(self, *names: str) -> "Loader":
+        """Give tuples of these fields, and read no others.
+
+        Parameters
+        ----------
+        *names
+            Fields in the order wanted. ``"jpg;png"`` takes the first that a sample has.
+            ``"__key__"`` and ``"__shard__"`` are fields, too.
+
+        Returns
+        -------
+        Loader
+            A new one.
+        """
+        if not names:
+            raise _options.bad("names", names, "there is none", 'use to_tuple("jpg", "cls")')
+        return self._selecting(Select("tuple", _options.names("names", names)))
+
+    def to_dict(self, *names: str) -> "Loader":
+        """Give dicts of these fields, or of all.
+
+        Parameters
+        ----------
+        *names
+            As for :meth:`to_tuple`; none takes all.
+
+        Returns
+        -------
+        Loader
+            A new one.
+        """
+        return self._selecting(Select("dict", _options.names("names", names)))
+
+    def batch(self, size: int, *, drop_last: bool = False) -> "Loader":
+        """Put samples together.
+
+        Tensors get a first axis [B, ..], over memory that the engine decoded into and that torch,
+        numpy and jax share; ``cls`` becomes an int64 tensor [B]; everything else becomes a list.
+
+        Parameters
+        ----------
+        size
+            Samples per batch, from 1.
+        drop_last
+            Whether to leave out a last batch that is not full.
+
+        Returns
+        -------
+        Loader
+            A new one.
+
+        Raises
+        ------
+        InvalidInputError
+            Where batches are made already.
+        """
+        self._check_before_batch("batch")
+        step = Collate(_options.positive("size", size), _options.flag("drop_last", drop_last))
+        return self._with(steps=(*self._chain.steps, step))
+
+    def to(self, device: str, /, *, as_: Library | None = None) -> "Loader":
+        """Say where tensors go, and whose tensors they are.
+
+        Parameters
+        ----------
+        device
+            ``"cpu"``: page-locked host memory, where the limits allow.
+        as_
+            ``"torch"``, ``"numpy"`` or ``"jax"``; None leaves it as it is.
+
+        Returns
+        -------
+        Loader
+            A new one.
+
+        Raises
+        ------
+        UnsupportedError
+            For a GPU: not in this version.
+        """
+        settings = replace(self._chain.settings, device=_options.text("device", device))
+        library = _options.optional(_options.library, "as_", as_) or self._chain.library
+        return self._with(settings=settings, library=library)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next iteration is, for the order of a shuffle.
+
+        Without it, the first iteration is epoch 0 and each one counts on. In workers of a
+        ``DataLoader`` that end with each epoch nobody counts: there the order is drawn from torch's
+        seed, unless this is called before each epoch.
+
+        Parameters
+        ----------
+        epoch
+            From 0. Later iterations count on from here.
+        """
+        self._epoch = _options.integer("epoch", epoch)
+        self._is_epoch_set = True
+
+    @property
+    def ledger(self) -> Ledger:
+        """What happened in the iteration that runs, or ran last, in this process, until now."""
+        if self._ledger is None:
+            raise told(
+                InvalidInputError,
+                "read the ledger of",
+                self._urls_shown(),
+                "nothing has been iterated in this process yet",
+            )
+        return Ledger.of(self._ledger)
+
+    def __iter__(self) -> LoaderIterator:
+        _torch.register(Loader)
+        epoch = self._epoch
+        self._epoch += 1
+        settings = self._chain.settings
+        worker = _torch.worker()
+        if worker is not None:
+            if not self._is_epoch_set:
+                epoch += worker.base_seed
+            part = _onecopy.resolve(settings)[worker.index :: worker.count]
+            settings = replace(settings, urls=tuple(part))
+        else:
+            _torch.warn_of_ranks()
+        chain = replace(self._chain, settings=replace(settings, epoch=epoch % 2**64))
+        load = _onecopy.Load(chain.divided()[0])
+        self._ledger = load.ledger
+        return LoaderIterator(chain, load)
+
+    def __repr__(self) -> str:
+        settings = self._chain.settings
+        asked = f"onecopy.open({self._urls_shown()})"
+        if settings.shuffle is not None:
+            asked += f".shuffle({settings.shuffle[0]}, seed={settings.shuffle[1]})"
+        if settings.is_decoding or settings.decoders:
+            asked += ".decode(..)"
+        for step in self._chain.steps:
+            if isinstance(step, Map):
+                asked += f".map({getattr(step.function, '__qualname__', step.function)})"
+            elif isinstance(step, Select):
+                asked += f".to_{step.kind}({', '.join(map(repr, step.names))})"
+            else:
+                asked += f".batch({step.size}, drop_last={step.is_dropping_last})"
+        return f"<{asked}.to({settings.device!r})>"
+
+    def _urls_shown(self) -> str:
+        urls = self._chain.settings.urls
+        shown = ", ".join(map(repr, urls[:_URLS_SHOWN]))
+        return shown if len(urls) <= _URLS_SHOWN else f"{shown}, .. {len(urls)} in all"
+
+    def _with(self, **changes: Any) -> "Loader":
+        chain = replace(self._chain, **changes)
+        _onecopy.check(chain.settings)
+        return Loader(chain, epoch=self._epoch, is_epoch_set=self._is_epoch_set)
+
+    def _with_settings(self, **changes: Any) -> "Loader":
+        return self._with(settings=replace(self._chain.settings, **changes))
+
+    def _selecting(self, step: Select) -> "Loader":
+        return self._with(steps=(*self._chain.steps, step))
+
+    def _check_before_batch(self, name: str) -> None:
+        if any(isinstance(step, Collate) for step in self._chain.steps):
+            why = "it comes after batch()"
+            raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before batch()")
+
+    def _check_first(self, name: str) -> None:
+        self._check_before_batch(name)
+        if any(isinstance(step, Map) for step in self._chain.steps):
+            why = "it comes after map()"
+            raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before map()")

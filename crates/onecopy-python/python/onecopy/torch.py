@@ -1,0 +1,54 @@
+"""What torch has to know of loaders, and loaders of torch. Nothing here imports torch by itself."""
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The part of a ``DataLoader`` worker."""
+
+    index: int
+    count: int
+    base_seed: int
+    """Drawn anew by torch for each iteration of the ``DataLoader``; the same in all its workers."""
+
+
+def register(loader: type) -> None:
+    """Make ``loader`` a ``torch.utils.data.IterableDataset`` if torch has been imported.
+
+    As a virtual subclass: ``isinstance`` and ``issubclass`` say yes, and nothing is inherited.
+    """
+    dataset = _loaded("torch.utils.data", "IterableDataset")
+    if dataset is not None and not issubclass(loader, dataset):
+        dataset.register(loader)
+
+
+def worker() -> Worker | None:
+    """Return which ``DataLoader`` worker this process is, if it is one."""
+    get_worker_info = _loaded("torch.utils.data", "get_worker_info")
+    info = get_worker_info() if get_worker_info is not None else None
+    if info is None:
+        return None
+    return Worker(index=info.id, count=info.num_workers, base_seed=info.seed - info.id)
+
+
+def warn_of_ranks() -> None:
+    """Warn where torch runs on several ranks: this version gives each of them every sample."""
+    is_initialized = _loaded("torch.distributed", "is_initialized")
+    if is_initialized is None or not is_initialized():
+        return
+    get_world_size = _loaded("torch.distributed", "get_world_size")
+    if get_world_size is not None and get_world_size() > 1:
+        warnings.warn(
+            "onecopy does not split data among ranks yet: each rank reads every sample; "
+            "give each rank urls of its own",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _loaded(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module), name, None)

@@ -117,4 +117,4 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     )
     library = optional(_options.library, "as_", as_)
     _onecopy.check(settings)
-    return Loader(Chain(settings=settings, library=library))
+    return Loader.of(Chain(settings=settings, library=library))

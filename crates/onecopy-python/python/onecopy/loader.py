@@ -40,15 +40,15 @@ class Loader(Iterable[Any]):
         self._epoch = epoch
         self._is_epoch_set = is_epoch_set
         self._ledger: _onecopy.RunningLedger | None = None
+
+    @classmethod
+    def of(cls, chain: Chain, epoch: int = 0, *, is_epoch_set: bool = False) -> "Loader":
+        """Return a loader, of a class that torch knows for a dataset where torch is there."""
         chosen(chain.library)  # imports it, and says at once where that cannot be
-        _torch.register(Loader)
+        return _torch.dataset_class(Loader)(chain, epoch=epoch, is_epoch_set=is_epoch_set)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ledger": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        _torch.register(Loader)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._chain, self._epoch, self._is_epoch_set)
 
     def shuffle(self, capacity: int, *, seed: int = 0) -> "Loader":
         """Draw each next sample from a buffer, and read shards in an order of their own.
@@ -284,7 +284,6 @@ class Loader(Iterable[Any]):
         return Ledger.of(self._ledger)
 
     def __iter__(self) -> LoaderIterator:
-        _torch.register(Loader)
         epoch = self._epoch
         self._epoch += 1
         settings = self._chain.settings
@@ -325,7 +324,7 @@ class Loader(Iterable[Any]):
     def _with(self, **changes: Any) -> "Loader":
         chain = replace(self._chain, **changes)
         _onecopy.check(chain.settings)
-        return Loader(chain, epoch=self._epoch, is_epoch_set=self._is_epoch_set)
+        return Loader.of(chain, self._epoch, is_epoch_set=self._is_epoch_set)
 
     def _with_settings(self, **changes: Any) -> "Loader":
         return self._with(settings=replace(self._chain.settings, **changes))
@@ -343,3 +342,7 @@ class Loader(Iterable[Any]):
         if any(isinstance(step, Map) for step in self._chain.steps):
             why = "it comes after map()"
             raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before map()")
+
+
+def _again(chain: Chain, epoch: int, is_epoch_set: bool) -> Loader:  # noqa: FBT001 - for pickle
+    return Loader.of(chain, epoch, is_epoch_set=is_epoch_set)

@@ -1,9 +1,15 @@
 """What torch has to know of loaders, and loaders of torch. Nothing here imports torch by itself."""
 
 import sys
+import types
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+_L = TypeVar("_L")
+
+_DATASET_CLASSES: dict[type, Any] = {}
+"""The classes that are datasets, too, by what they are besides."""
 
 
 @dataclass(frozen=True)
@@ -16,14 +22,22 @@ class Worker:
     """Drawn anew by torch for each iteration of the ``DataLoader``; the same in all its workers."""
 
 
-def register(loader: type) -> None:
-    """Make ``loader`` a ``torch.utils.data.IterableDataset`` if torch has been imported.
+def dataset_class(loader: type[_L]) -> type[_L]:
+    """Return ``loader`` as a ``torch.utils.data.IterableDataset`` if torch has been imported.
 
-    As a virtual subclass: ``isinstance`` and ``issubclass`` say yes, and nothing is inherited.
+    That is a subclass of both. ``loader`` itself becomes a virtual subclass, for its objects from
+    before torch was imported: ``isinstance`` says yes for them, too.
     """
     dataset = _loaded("torch.utils.data", "IterableDataset")
-    if dataset is not None and not issubclass(loader, dataset):
+    if dataset is None:
+        return loader
+    if loader not in _DATASET_CLASSES:
+        body = {"__module__": loader.__module__, "__doc__": loader.__doc__}
+        both = types.new_class(loader.__name__, (loader, dataset), {}, lambda of: of.update(body))
         dataset.register(loader)
+        _DATASET_CLASSES[loader] = both
+    known: type[_L] = _DATASET_CLASSES[loader]
+    return known
 
 
 def worker() -> Worker | None:

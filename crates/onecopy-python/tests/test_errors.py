@@ -1,0 +1,197 @@
+"""Bad input: each error says what, where and what to do."""
+
+import logging
+import pickle
+from pathlib import Path
+
+import pytest
+
+import onecopy
+import shards
+from onecopy import errors
+
+
+def all_of(url, **options):
+    return list(onecopy.open(url, as_="numpy", **options).decode("rgb").batch(4))
+
+
+def test_a_missing_file_is_not_found(tmp_path):
+    with pytest.raises(onecopy.NotFoundError, match=r"gone\.tar") as caught:
+        all_of(f"file://{tmp_path}/gone.tar")
+    assert isinstance(caught.value, FileNotFoundError)
+    assert caught.value.kind == "not_found"
+    assert caught.value.doing
+    assert "gone.tar" in caught.value.target
+    assert caught.value.why in str(caught.value)
+
+
+def test_what_is_no_tar_is_corrupt(tmp_path):
+    path = tmp_path / "a.tar"
+    path.write_bytes(b"<html>" + b"x" * 2000)
+    with pytest.raises(onecopy.CorruptError, match=r"a\.tar") as caught:
+        all_of(f"file://{path}")
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_cut_shard_is_truncated(url):
+    path = Path(url.removeprefix("file://"))
+    data = path.read_bytes()
+    path.write_bytes(data[:700])
+    with pytest.raises(onecopy.TruncatedError, match=r"ten\.tar"):
+        all_of(url)
+
+
+def test_good_samples_come_before_the_error(url):
+    path = Path(url.removeprefix("file://"))
+    path.write_bytes(path.read_bytes()[: 3 * 6 * 1024 + 700])
+    loader = onecopy.open(url, as_="numpy").decode("rgb").to_tuple("cls")
+    got = []
+    with pytest.raises(onecopy.Error):
+        got.extend(cls for (cls,) in loader)
+    iterator = iter(loader)
+    for (cls,) in (next(iterator) for _ in range(2)):
+        got.append(cls)
+    assert got == [0, 1, 2, 0, 1]
+
+
+@pytest.fixture
+def gapped(tmp_path):
+    """Ten samples, of which number 3 has no ``cls``."""
+    samples = {f"{at:06d}": shards.sample(at) for at in range(10)}
+    del samples["000003"]["cls"]
+    return shards.write(tmp_path / "gapped.tar", samples)
+
+
+def test_a_missing_field_names_sample_shard_and_what_is_there(gapped):
+    loader = onecopy.open(gapped, as_="numpy").decode().to_tuple("cls", "txt").batch(4)
+    with pytest.raises(onecopy.NotFoundError, match="cls") as caught:
+        list(loader)
+    text = str(caught.value)
+    assert "000003" in text
+    assert "gapped.tar" in text
+    assert "npy" in text
+    assert "\nhelp: " in text
+    assert caught.value.help in text
+
+
+def test_skipped_samples_are_counted_and_batches_stay_full(gapped):
+    loader = onecopy.open(gapped, as_="numpy", on_error="skip").decode().to_tuple("cls").batch(3)
+    assert [batch.tolist() for (batch,) in loader] == [[0, 1, 2], [4, 5, 6], [7, 8, 9]]
+    assert loader.ledger["skipped"] == {"samples": 1, "by_cause": {"not_found": 1}}
+
+
+def test_warnings_reach_the_logger(gapped, caplog):
+    loader = onecopy.open(gapped, as_="numpy", on_error="warn").decode().to_tuple("cls")
+    with caplog.at_level(logging.WARNING, logger="onecopy"):
+        assert len(list(loader)) == 9
+    assert any("000003" in record.message for record in caplog.records)
+    assert loader.ledger["skipped"]["samples"] == 1
+
+
+def test_pictures_that_do_not_decode_name_field_and_sample(tmp_path):
+    samples = {f"{at}": {"png": shards.png(4, 4, at), "cls": b"%d" % at} for at in range(5)}
+    samples["2"]["png"] = b"no picture at all"
+    url = shards.write(tmp_path / "a.tar", samples)
+    with pytest.raises(onecopy.Error, match="png") as caught:
+        all_of(url)
+    assert "a.tar" in str(caught.value)
+    assert '"2"' in str(caught.value)
+    loader = onecopy.open(url, as_="numpy", on_error="skip").decode("rgb").to_tuple("png", "cls")
+    assert [batch[1].tolist() for batch in loader.batch(2)] == [[0, 1], [3, 4]]
+
+
+def test_object_arrays_are_never_unpickled(tmp_path):
+    url = shards.write(tmp_path / "a.tar", {"a": {"npy": shards.npy([0] * 8, (1,), "|O")}})
+    with pytest.raises(onecopy.Error, match="object"):
+        all_of(url)
+
+
+def test_unequal_pictures_say_what_to_do(tmp_path):
+    samples = {f"{at}": {"png": shards.png(4, 4 + at % 2)} for at in range(4)}
+    url = shards.write(tmp_path / "a.tar", samples)
+    loader = onecopy.open(url, as_="numpy").decode("rgb").to_tuple("png")
+    with pytest.raises(onecopy.InvalidInputError, match="size=224"):
+        list(loader.batch(4))
+    assert [picture.shape[2] for (picture,) in loader] == [4, 5, 4, 5]
+    with pytest.raises(onecopy.InvalidInputError, match="one size"):
+        list(loader.map(lambda sample: sample).batch(4))
+    skipping = onecopy.open(url, as_="numpy", on_error="skip").decode("rgb").to_tuple("png")
+    made = skipping.map(lambda sample: sample).batch(4)
+    assert [len(batch) for (batch,) in made] == [2]
+    assert made.ledger["skipped"] == {"samples": 2, "by_cause": {"invalid_input": 2}}
+
+
+def test_numbers_that_are_none_are_corrupt(tmp_path):
+    url = shards.write(tmp_path / "a.tar", {"a": {"cls": b"cat"}})
+    with pytest.raises(onecopy.CorruptError, match="cls"):
+        all_of(url)
+
+
+def test_json_that_is_none_is_corrupt(tmp_path):
+    url = shards.write(tmp_path / "a.tar", {"a": {"json": b"{"}, "b": {"json": b"1"}})
+    with pytest.raises(onecopy.CorruptError, match="json"):
+        all_of(url)
+    loader = onecopy.open(url, on_error="skip").decode().to_tuple("json")
+    assert list(loader) == [(1,)]
+    assert loader.ledger["skipped"]["samples"] == 1
+
+
+def test_decoding_functions_that_fail_name_the_field_and_can_be_skipped(url, caplog):
+    def odd(data):
+        if data[0] % 2 == 0:
+            raise KeyError(data[0])
+        return data[0]
+
+    loader = onecopy.open(url, as_="numpy").decode(bin=odd).to_tuple("bin")
+    with pytest.raises(onecopy.CorruptError, match="'bin'") as caught:
+        list(loader)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "000000" in str(caught.value)
+    loader = (
+        onecopy.open(url, as_="numpy", on_error="warn").decode(bin=odd).to_tuple("bin").batch(3)
+    )
+    with caplog.at_level(logging.WARNING, logger="onecopy"):
+        assert [batch.tolist() for (batch,) in loader] == [[1, 3, 5], [7, 9]]
+    assert len(caplog.records) == 5
+    assert loader.ledger["skipped"] == {"samples": 5, "by_cause": {"corrupt": 5}}
+
+
+def test_errors_of_maps_come_through_whatever_on_error_says(url):
+    loader = onecopy.open(url, as_="numpy", on_error="skip").map(lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        list(loader)
+
+
+def test_fields_of_what_has_no_names_are_refused(url):
+    loader = onecopy.open(url, as_="numpy").map(lambda sample: sample["cls"])
+    with pytest.raises(onecopy.InvalidInputError, match="no names"):
+        list(loader.to_tuple("cls"))
+    loader = onecopy.open(url, as_="numpy").map(lambda sample: {"a": sample["cls"]})
+    with pytest.raises(onecopy.NotFoundError, match="only a"):
+        list(loader.to_tuple("cls"))
+
+
+def test_after_an_error_an_iterator_is_at_its_end(tmp_path):
+    iterator = iter(
+        onecopy.open(
+            shards.write(tmp_path / "a.tar", {"a": {"cls": b"cat"}, "b": {"cls": b"1"}})
+        ).decode()
+    )
+    with pytest.raises(onecopy.CorruptError):
+        next(iterator)
+    assert list(iterator) == []
+
+
+@pytest.mark.parametrize("kind", sorted(errors._BY_KIND))  # noqa: SLF001
+def test_every_error_can_be_pickled_and_made_from_a_text(kind):
+    error = errors.from_engine(kind, "could not a b: c\nhelp: d", "a", "b", "c", "d")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(again), str(again)) == (type(error), str(error))
+    assert (again.kind, again.doing, again.target, again.why, again.help) == (
+        kind,
+        "a",
+        "b",
+        "c",
+        "d",
+    )
+    assert str(type(error)("text")) == "text"

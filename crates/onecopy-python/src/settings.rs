@@ -6,7 +6,7 @@ use onecopy::config::{LoadConfig, OnError, StoreConfig};
 use onecopy::device::Device;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
-use onecopy::sample::decode::Decoder;
+use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::{Error, ErrorKind, Loader, size};
 use pyo3::prelude::*;
 
@@ -126,7 +126,7 @@ fn decoder(decoding: &Decoding) -> Result<Decoder, Error> {
     Ok(match decoding.kind.as_str() {
         "rgb" => Decoder::Rgb {
             size: decoding.size,
-            fit: option("fit", &decoding.fit)?,
+            fit: fit(&decoding.fit)?,
         },
         "npy" => Decoder::Npy,
         "npz" => Decoder::Npz,
@@ -142,6 +142,14 @@ fn decoder(decoding: &Decoding) -> Result<Decoder, Error> {
             ));
         }
     })
+}
+
+fn fit(word: &str) -> Result<Fit, Error> {
+    match word {
+        "crop" => Ok(Fit::Crop),
+        "stretch" => Ok(Fit::Stretch),
+        other => Err(unknown("fit", other, "use \"crop\" or \"stretch\"")),
+    }
 }
 
 /// `value` as what the option `name` takes.

@@ -136,6 +136,18 @@ def test_json_that_is_none_is_corrupt(tmp_path):
     assert loader.ledger["skipped"]["samples"] == 1
 
 
+def test_json_that_is_none_leaves_the_rest_of_its_batch(tmp_path):
+    texts = [b"0", b"{", b"2", b"[3]", b"}", b""]
+    samples = {f"{at}": {"json": text, "cls": b"%d" % at} for at, text in enumerate(texts)}
+    url = shards.write(tmp_path / "a.tar", samples)
+    loader = onecopy.open(url, as_="numpy", on_error="skip").decode().to_tuple("json", "cls")
+    batches = loader.batch(4)
+    assert [(values, labels.tolist()) for values, labels in batches] == [([0, 2, [3]], [0, 2, 3])]
+    assert batches.ledger["skipped"] == {"samples": 3, "by_cause": {"corrupt": 3}}
+    with pytest.raises(onecopy.CorruptError, match="sample '1'"):
+        list(onecopy.open(url).decode().batch(4))
+
+
 def test_decoding_functions_that_fail_name_the_field_and_can_be_skipped(url, caplog):
     def odd(data):
         if data[0] % 2 == 0:

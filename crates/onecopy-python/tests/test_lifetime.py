@@ -52,6 +52,7 @@ def loader(urls):
 
 
 def test_leaving_a_loop_early_ends_every_thread(long):
+    gc.collect()  # what other tests left in cycles with their tracebacks
     await_no_threads()
     for _ in loader(long):
         assert threads()

@@ -3,7 +3,7 @@
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -96,19 +96,22 @@ def samples(
         log_waiting()
         if batch is None:
             return
-        try:
-            sample = _as_dict(batch, context, is_array_field)
-        except CorruptError as error:
-            if batch.is_batched:
-                raise
-            context.leave_out(error)
-            continue
-        yield sample
+        bad: set[int] = set()
+        sample = _as_dict(batch, context, is_array_field, bad)
+        if not bad:
+            yield sample
+        elif len(bad) < len(batch):
+            good = [at for at in range(len(batch)) if at not in bad]
+            yield {name: _rows(column, good, context.arrays) for name, column in sample.items()}
 
 
 def _as_dict(
-    batch: _onecopy.Batch, context: Context, is_array_field: Callable[[str], bool]
+    batch: _onecopy.Batch,
+    context: Context,
+    is_array_field: Callable[[str], bool],
+    bad: set[int],
 ) -> dict[str, Any]:
+    """Return the batch's columns by name; note in ``bad`` the samples to be left out."""
     sample: dict[str, Any] = {KEY: batch.keys, SHARD: batch.shards}
     if not batch.is_batched:
         sample = {name: values[0] for name, values in sample.items()}
@@ -118,7 +121,7 @@ def _as_dict(
             is_number = not batch.is_batched and not values.shape and not is_array_field(name)
             value = values.__index__() if is_number else context.arrays.share(values)
         else:
-            items = [_json(batch, name, item) for item in values] if kind == "json" else values
+            items = _parsed(batch, name, values, context, bad) if kind == "json" else values
             value = items if batch.is_batched else items[0]
         field, slash, array = name.partition("/")
         if slash:
@@ -128,13 +131,40 @@ def _as_dict(
     return sample
 
 
-def _json(batch: _onecopy.Batch, name: str, item: bytes | str) -> Any:
-    try:
-        return json.loads(item)
-    except ValueError as error:
-        keys = batch.keys
-        target = f"field {name!r} of sample {keys[0]!r}" if len(keys) == 1 else f"field {name!r}"
-        raise told(CorruptError, "parse as JSON", target, str(error)) from error
+def _parsed(
+    batch: _onecopy.Batch,
+    name: str,
+    items: Sequence[bytes | str],
+    context: Context,
+    bad: set[int],
+) -> list[Any]:
+    values = []
+    for at, item in enumerate(items):
+        try:
+            values.append(json.loads(item))
+        except ValueError as cause:
+            values.append(None)
+            if at in bad:
+                continue
+            bad.add(at)
+            error = told(
+                CorruptError,
+                f"decode field {name!r} of",
+                f"sample {batch.keys[at]!r} of {batch.shards[at]}",
+                f"it is no JSON: {cause}",
+                'leave such samples out with on_error="skip"',
+            )
+            error.__cause__ = cause
+            context.leave_out(error)
+    return values
+
+
+def _rows(column: Any, rows: Sequence[int], arrays: Arrays) -> Any:
+    """Return these rows of a batch's column, copied."""
+    if isinstance(column, dict):
+        return {name: _rows(part, rows, arrays) for name, part in column.items()}
+    values = [column[row] for row in rows]
+    return arrays.stack(values) if arrays.is_array(column) else values
 
 
 def decoded(

@@ -12,17 +12,3 @@ use crate::wait::interruptible;
 pub(crate) fn run_command(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
     interruptible(py, "command", move || onecopy_cli::run(args))
 }
-
-/// Stands in for the crate `onecopy-cli` until that has a library.
-mod onecopy_cli {
-    use std::ffi::OsString;
-
-    /// As the command ends that could not run.
-    pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-        if args.into_iter().any(|arg| arg == "--version") {
-            0
-        } else {
-            2
-        }
-    }
-}

@@ -1,5 +1,9 @@
 """What the tests share."""
 
+import contextlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,3 +21,34 @@ def url(tmp_path: Path) -> str:
 def urls(tmp_path: Path) -> list[str]:
     """Four shards of 25 samples with a ``cls`` each, numbered through."""
     return [shards.small(tmp_path / f"{at}.tar", at * 25, 25) for at in range(4)]
+
+
+@dataclass
+class Silent:
+    """An object on a server that takes requests and never answers."""
+
+    server: socket.socket
+    taken: list[socket.socket]
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.server.getsockname()[1]}/a.tar"
+
+    def await_request(self) -> None:
+        """Wait until somebody asks for it."""
+        connection, _ = self.server.accept()
+        self.taken.append(connection)
+        connection.recv(1)
+
+
+@pytest.fixture
+def silent_url() -> Iterator[Silent]:
+    """An object for which one waits in vain."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        server.settimeout(60)
+        silent = Silent(server, [])
+        yield silent
+        for connection in silent.taken:
+            connection.close()

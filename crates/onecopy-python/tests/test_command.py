@@ -20,7 +20,16 @@ def test_the_command_runs(form):
     assert done.returncode == 2
 
 
-def test_ctrl_c_ends_the_command_with_130():
+def test_ctrl_c_ends_the_command_with_130(silent_url):
+    command = [sys.executable, "-W", "ignore", "-m", "onecopy", "cat", silent_url.url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        silent_url.await_request()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
+
+
+def test_ctrl_c_before_the_command_listens_gives_130_too():
     code = (
         "import sys, threading, onecopy.__main__ as main, _thread\n"
         "def slow(args):\n"

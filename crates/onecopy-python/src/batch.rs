@@ -2,7 +2,8 @@
 
 use onecopy::batch::{self, Column};
 use onecopy::buffer::Slice;
-use onecopy::ledger::Ledger;
+use onecopy::ledger::{Ledger, OpenHop};
+use onecopy::route::Hop;
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -10,10 +11,6 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::error::to_py;
 use crate::tensor::Tensor;
-
-/// Said once per load that hands out anything but tensors.
-const COPIED: &str =
-    "bytes, text and JSON were copied into Python objects, once, beyond the hops above";
 
 /// A collated batch, or one sample.
 #[pyclass(frozen, module = "onecopy._onecopy")]
@@ -82,18 +79,18 @@ impl Batch {
         name: &str,
         column: &Column,
     ) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
-        if !matches!(column, Column::Tensor(_)) {
-            self.ledger.note(COPIED);
-        }
+        let hop = self.ledger.hop(Hop::ToPython);
         Ok(match column {
             Column::Tensor(tensor) => {
                 let tensor = Bound::new(py, Tensor::new(tensor))?;
                 ("tensor", tensor.into_any())
             }
-            Column::Bytes(items) => ("bytes", bytes(py, items)?),
-            Column::Json(items) => ("json", bytes(py, items)?),
+            Column::Bytes(items) => ("bytes", bytes(py, &hop, items)?),
+            Column::Json(items) => ("json", bytes(py, &hop, items)?),
             Column::Text(items) => {
-                let texts = items.iter().map(|item| text(py, name, item));
+                let texts = items
+                    .iter()
+                    .map(|item| hop.timed(item.len(), || text(py, name, item)));
                 let texts = texts.collect::<PyResult<Vec<_>>>()?;
                 ("text", texts.into_pyobject(py)?)
             }
@@ -101,8 +98,11 @@ impl Batch {
     }
 }
 
-fn bytes<'py>(py: Python<'py>, items: &[Slice]) -> PyResult<Bound<'py, PyAny>> {
-    let items: Vec<_> = items.iter().map(|item| PyBytes::new(py, item)).collect();
+fn bytes<'py>(py: Python<'py>, hop: &OpenHop, items: &[Slice]) -> PyResult<Bound<'py, PyAny>> {
+    let items: Vec<_> = items
+        .iter()
+        .map(|item| hop.timed(item.len(), || PyBytes::new(py, item)))
+        .collect();
     items.into_pyobject(py)
 }
 

@@ -26,7 +26,6 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ledger::RunningLedger>()?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::parse_size, module)?)?;
-    module.add_function(wrap_pyfunction!(load::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(log::drain_log, module)?)
 }

@@ -7,7 +7,6 @@ use onecopy::Error;
 use onecopy::ErrorKind;
 use onecopy::ledger::Ledger;
 use onecopy::pipeline::{Batches, Next};
-use onecopy::store;
 use onecopy::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 
@@ -102,20 +101,4 @@ impl Drop for Load {
         // Other Python threads run on while we join; where Python is ending there is nobody to let run.
         Python::try_attach(|py| py.detach(|| drop(load)));
     }
-}
-
-/// The objects that `settings` name, in order.
-#[pyfunction]
-pub(crate) fn resolve(py: Python<'_>, settings: Settings) -> PyResult<Vec<String>> {
-    let resolved = interruptible(py, "resolve", move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::io("start", "the network", error))?;
-        let config = settings.store();
-        runtime.block_on(store::resolve(&settings.urls, &config))
-    })?;
-    let sources = resolved.map_err(|error| to_py(py, &error))?;
-    let urls = sources.iter().map(|source| source.object.url.to_string());
-    Ok(urls.collect())
 }

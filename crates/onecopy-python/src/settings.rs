@@ -15,7 +15,7 @@ use crate::error::to_py;
 /// The attributes of `onecopy._settings.Settings`, read at once.
 #[derive(FromPyObject)]
 pub(crate) struct Settings {
-    pub(crate) urls: Vec<String>,
+    urls: Vec<String>,
     endpoint_url: Option<String>,
     region: Option<String>,
     profile: Option<String>,
@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     is_dropping_last: bool,
     device: String,
     epoch: u64,
+    part: (usize, usize),
 }
 
 /// How a field is decoded.
@@ -52,7 +53,7 @@ pub(crate) struct Decoding {
 
 impl Settings {
     /// How to reach the store.
-    pub(crate) fn store(&self) -> StoreConfig {
+    fn store(&self) -> StoreConfig {
         let mut store = StoreConfig {
             endpoint_url: self.endpoint_url.clone(),
             region: self.region.clone(),
@@ -83,7 +84,8 @@ impl Settings {
         let mut loader = onecopy::open(self.urls, config)
             .options(options)
             .to(self.device.parse::<Device>()?)
-            .epoch(self.epoch);
+            .epoch(self.epoch)
+            .part(self.part.0, self.part.1);
         if let Some((capacity, seed)) = self.shuffle {
             loader = loader.shuffle(capacity, seed);
         }

@@ -132,7 +132,6 @@ def test_alternatives_take_the_first_that_is_there(tmp_path):
     assert list(loader.to_tuple("txt;text", "__key__")) == [(b"one", "a"), (b"two", "b")]
 
 
-@pytest.mark.xfail(reason="the engine looks for the decoder by the name of the column")
 def test_alternatives_are_decoded_by_the_name_that_is_there(tmp_path):
     samples = {"a": {"jpeg": shards.png(2, 2)}, "b": {"png": shards.png(2, 2)}}
     url = shards.write(tmp_path / "a.tar", samples)

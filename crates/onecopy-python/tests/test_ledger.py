@@ -56,7 +56,11 @@ def test_is_of_the_moment_it_is_asked_for(url):
 def test_says_that_python_objects_are_copies(url):
     loader = onecopy.open(url, as_="numpy")
     list(loader)
-    assert any("Python objects" in note for note in loader.ledger["notes"])
+    hops = {hop["hop"]: hop for hop in loader.ledger["hops"]}
+    assert hops["to_python"]["kind"] == "copy"
+    assert hops["to_python"]["bytes"] == sum(
+        len(value) for sample in loader for value in sample.values() if isinstance(value, bytes)
+    )
     tensors = loader.decode("rgb").to_tuple("png", "cls")
     list(tensors)
     assert not any("Python objects" in note for note in tensors.ledger["notes"])

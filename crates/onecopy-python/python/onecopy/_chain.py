@@ -8,28 +8,6 @@ from onecopy import _steps
 from onecopy._options import Library
 from onecopy._settings import Settings
 from onecopy._steps import Collate, Map, Select, Step
-from onecopy.errors import UnsupportedError, told
-
-_PATTERN = "*?[]{}"
-"""Characters that make a URL a pattern."""
-
-
-def divide(urls: list[str], index: int, count: int) -> tuple[str, ...]:
-    """Return every ``count``-th of the objects, from ``index``.
-
-    They go to the engine as URLs again: a name that would be taken for a pattern is refused.
-    """
-    part = tuple(urls[index::count])
-    for url in part:
-        if any(character in url for character in _PATTERN):
-            raise told(
-                UnsupportedError,
-                "divide among workers",
-                url,
-                f"its name has one of {_PATTERN} in it",
-                "use num_workers=0, or another name",
-            )
-    return part
 
 
 @dataclass(frozen=True, kw_only=True)

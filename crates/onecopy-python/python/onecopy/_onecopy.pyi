@@ -16,7 +16,6 @@ __all__ = [
     "check",
     "drain_log",
     "parse_size",
-    "resolve",
     "run_command",
 ]
 
@@ -82,6 +81,8 @@ class _Settings(Protocol):
     def device(self) -> str: ...
     @property
     def epoch(self) -> int: ...
+    @property
+    def part(self) -> tuple[int, int]: ...
 
 _Column: TypeAlias = (
     tuple[str, Literal["tensor"], Tensor]
@@ -220,9 +221,6 @@ class RunningLedger:
 
 def check(settings: _Settings) -> None:
     """Raise where the engine does not know a word of ``settings``. Reads nothing."""
-
-def resolve(settings: _Settings) -> list[str]:
-    """Return the objects that ``settings`` name, in order."""
 
 def parse_size(text: str) -> int:
     """Return the size that ``text`` ("2GiB", "500MB") means, in bytes."""

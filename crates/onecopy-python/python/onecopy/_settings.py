@@ -45,3 +45,5 @@ class Settings:
     is_dropping_last: bool = False
     device: str = "cpu"
     epoch: int = 0
+    part: tuple[int, int] = (0, 1)
+    """Which of how many parts of the shards: index and count."""

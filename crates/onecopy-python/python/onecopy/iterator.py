@@ -11,7 +11,6 @@ from onecopy._chain import Chain
 from onecopy._options import OnError
 from onecopy._settings import Settings
 from onecopy._steps import Context
-from onecopy.errors import InvalidInputError, told
 from onecopy.ledger import Ledger
 
 
@@ -23,14 +22,11 @@ class LoaderIterator(Iterator[Any]):
     chain
         What was asked for.
     load
-        The engine's part of it; none where there is nothing to read.
+        The engine's part of it.
     """
 
-    def __init__(self, chain: Chain, load: _onecopy.Load | None) -> None:
+    def __init__(self, chain: Chain, load: _onecopy.Load) -> None:
         self._load = load
-        self._stream: Iterator[Any] = iter(())
-        if load is None:
-            return
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
         context = Context(
             arrays=chosen(chain.library),
@@ -59,8 +55,6 @@ class LoaderIterator(Iterator[Any]):
     @property
     def ledger(self) -> Ledger:
         """What happened until now."""
-        if self._load is None:
-            raise told(InvalidInputError, "read the ledger", "", "there was nothing to read")
         return Ledger.of(self._load.ledger)
 
     def close(self) -> None:
@@ -69,9 +63,8 @@ class LoaderIterator(Iterator[Any]):
         Tensors that were handed out stay valid. A closed iterator gives nothing more.
         """
         self._stream = iter(())
-        if self._load is not None:
-            self._load.close()
-            _steps.log_waiting()
+        self._load.close()
+        _steps.log_waiting()
 
 
 _RUNNING: "weakref.WeakSet[LoaderIterator]" = weakref.WeakSet()

@@ -7,7 +7,7 @@ from typing import Any
 from onecopy import _onecopy, _options, _steps
 from onecopy import torch as _torch
 from onecopy._arrays import chosen
-from onecopy._chain import Chain, divide
+from onecopy._chain import Chain
 from onecopy._options import Decode, Fit, Library, Pictures
 from onecopy._settings import Decoding
 from onecopy._steps import Collate, Map, Select
@@ -291,10 +291,7 @@ class Loader(Iterable[Any]):
         if worker is not None:
             if not self._is_epoch_set:
                 epoch += worker.base_seed
-            part = divide(_onecopy.resolve(settings), worker.index, worker.count)
-            if not part:  # fewer shards than workers
-                return LoaderIterator(self._chain, None)
-            settings = replace(settings, urls=part)
+            settings = replace(settings, part=(worker.index, worker.count))
         else:
             _torch.warn_of_ranks()
         chain = replace(self._chain, settings=replace(settings, epoch=epoch % 2**64))

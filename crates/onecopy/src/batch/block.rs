@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicUsize, Ordering, channel};
 use super::filled::{self, Filled, Row};
 use super::job::{Done, Job, Slot};
 use super::plan::BatchPlan;
-use super::select;
+use super::select::{self, Chosen};
 
 /// Small values share chunks of this size; a chunk is one lease.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -80,8 +80,12 @@ impl BlockBuilder {
         let mut columns = Vec::new();
         let mut rest = Vec::new();
         let mut len_bytes = 0;
-        for (name, bytes) in select::select(hop, plan, first)? {
-            let decoder = plan.decoder(&name);
+        for Chosen {
+            column: name,
+            decoder,
+            bytes,
+        } in select::select(hop, plan, first)?
+        {
             let value = decoder
                 .probe(&bytes)
                 .map_err(|error| select::of_field(first, &name, &error))?;
@@ -131,7 +135,7 @@ impl BlockBuilder {
         let chosen = select::select(hop, plan, &sample)?;
         self.check_same_fields(&sample, &chosen)?;
         let mut parts = Vec::with_capacity(chosen.len());
-        for (index, (_, bytes)) in chosen.into_iter().enumerate() {
+        for (index, Chosen { bytes, .. }) in chosen.into_iter().enumerate() {
             let slot = self.slot(index, &bytes)?;
             parts.push((bytes, slot));
         }
@@ -167,12 +171,12 @@ impl BlockBuilder {
         Ok(Slot::Own(self.rest[index].split_to(len)))
     }
 
-    fn check_same_fields(&self, sample: &Sample, chosen: &[(String, Slice)]) -> Result<()> {
+    fn check_same_fields(&self, sample: &Sample, chosen: &[Chosen]) -> Result<()> {
         let same = chosen.len() == self.columns.len()
             && chosen
                 .iter()
                 .zip(self.columns.iter())
-                .all(|((name, _), plan)| *name == plan.name);
+                .all(|(one, plan)| one.column == plan.name && one.decoder == plan.decoder);
         if same {
             return Ok(());
         }
@@ -183,7 +187,7 @@ impl BlockBuilder {
             select::name_of(sample),
             format!(
                 "its fields are {}, where the batch began with {}",
-                list(chosen.iter().map(|(name, _)| name.as_str()).collect()),
+                list(chosen.iter().map(|one| one.column.as_str()).collect()),
                 list(self.columns.iter().map(|plan| plan.name.as_str()).collect()),
             ),
         )

@@ -5,15 +5,21 @@ use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::sample::Sample;
-use crate::sample::decode::npz_members;
+use crate::sample::decode::{Decoder, npz_members};
+
+/// A wanted field of a sample.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// The column that it goes to.
+    pub(super) column: String,
+    /// How it is decoded: told by the field that the sample has, and not by the list of alternatives.
+    pub(super) decoder: Decoder,
+    pub(super) bytes: Slice,
+}
 
 /// The wanted fields of `sample`, in order, each under the name of its column. An npz field becomes one entry for each
 /// of its arrays, named `<field>/<array>`.
-pub(super) fn select(
-    hop: &OpenHop,
-    plan: &BatchPlan,
-    sample: &Sample,
-) -> Result<Vec<(String, Slice)>> {
+pub(super) fn select(hop: &OpenHop, plan: &BatchPlan, sample: &Sample) -> Result<Vec<Chosen>> {
     let mut chosen = Vec::new();
     match &plan.fields {
         Fields::All => {
@@ -57,15 +63,23 @@ fn push(
     column: &str,
     field: &str,
     bytes: &Slice,
-    chosen: &mut Vec<(String, Slice)>,
+    chosen: &mut Vec<Chosen>,
 ) -> Result<()> {
     if !plan.is_npz(field) {
-        chosen.push((column.to_owned(), Slice::clone(bytes)));
+        chosen.push(Chosen {
+            column: column.to_owned(),
+            decoder: plan.decoder(field),
+            bytes: bytes.clone(),
+        });
         return Ok(());
     }
     let members = npz_members(hop, bytes).map_err(|error| of_field(sample, field, &error))?;
     for (array, bytes) in members {
-        chosen.push((format!("{column}/{array}"), bytes));
+        chosen.push(Chosen {
+            column: format!("{column}/{array}"),
+            decoder: Decoder::Npy,
+            bytes,
+        });
     }
     Ok(())
 }

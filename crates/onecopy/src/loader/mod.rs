@@ -41,6 +41,8 @@ pub struct Loader {
     shuffle: Option<ShuffleWish>,
     device: Device,
     epoch: u64,
+    /// Of how many parts the shards are divided into, this is which: `(index, count)`.
+    part: (usize, usize),
 }
 
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
@@ -57,6 +59,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         shuffle: None,
         device: Device::Cpu,
         epoch: 0,
+        part: (0, 1),
     }
 }
 
@@ -111,6 +114,13 @@ impl Loader {
     /// Which epoch this is: it changes the order of a shuffle, and nothing else.
     pub fn epoch(mut self, epoch: u64) -> Self {
         self.epoch = epoch;
+        self
+    }
+
+    /// Reads only every `count`-th shard of the epoch's order, from the `index`-th: the parts of all indexes together are
+    /// the whole, each shard once.
+    pub fn part(mut self, index: usize, count: usize) -> Self {
+        self.part = (index, count.max(1));
         self
     }
 
@@ -180,6 +190,8 @@ impl Loader {
         if let Some(wish) = self.shuffle {
             order_shards(&mut sources, wish.seed, self.epoch);
         }
+        let (index, count) = self.part;
+        let sources: Vec<Source> = sources.into_iter().skip(index).step_by(count).collect();
         let memory = Memory::plan(&self.config)?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
             Arc::new(Mlock)

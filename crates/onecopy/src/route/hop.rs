@@ -98,6 +98,8 @@ hops! {
     Gather = "gather": Pinned -> Batch, Cpu, User, Copy;
     /// A decoded sample moved within a batch, because one before it was skipped.
     Close = "close_gap": Batch -> Batch, Cpu, User, Copy;
+    /// Bytes, text and JSON made into objects of the caller's language. Tensors are not.
+    ToPython = "to_python": Batch -> Heap, Cpu, User, Copy;
 }
 
 impl Hop {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what is named, in release form:
-#   command      target/release/onecopy
+#   command      target/release/onecopy, and with it
 #   testkit      target/release/onecopy-testkit
 #   package      the Python package, installed in .venv
 #   bench-tools  target/bench-tools/: the floor, the copy counter and the program that checks it
@@ -18,8 +18,8 @@ package() {
 
 for what in "$@"; do
     case $what in
-    command) need_rust && cargo build --locked --release -p onecopy-cli ;;
-    testkit) need_rust && cargo build --locked --release -p onecopy-testkit ;;
+    # Both at once: apart, each would build the shared crates with features of its own.
+    command | testkit) need_rust && cargo build --locked --release -p onecopy-cli -p onecopy-testkit ;;
     package) need_rust && package ;;
     bench-tools)
         need cc "install a C compiler: apt-get install gcc libc6-dev"

@@ -49,7 +49,7 @@ def test_odd_keys_are_listed_and_read(server: Server, key: str) -> None:
     """A key is raw bytes: listed as it is, and signed so that the server agrees."""
     body = f"the body of {key}".encode()
     server.client().put_object(Bucket=BUCKET, Key=f"odd/{key}", Body=body)
-    listed = onecopy(server, "ls", f"s3://{BUCKET}/odd/")
+    listed = onecopy(server, "ls", "-r", f"s3://{BUCKET}/odd/")
     assert listed.returncode == 0, listed.stderr.decode()
     assert key in listed.stdout.decode()
     read = onecopy(server, "cat", f"s3://{BUCKET}/odd/{key}")

@@ -227,7 +227,7 @@ mod tests {
     fn sample(number: usize, label: &str) -> Sample {
         let field = |name: &str, text: &str| Field {
             name: name.to_owned(),
-            bytes: Slice::from_vec(text.as_bytes().iter().copied().collect()),
+            bytes: Slice::from_vec(text.to_owned().into_bytes()),
             offset: 512,
         };
         Sample {

@@ -37,17 +37,17 @@ impl BatchPlan {
     pub fn decoder(&self, name: &str) -> Decoder {
         let base = name.split('/').next().unwrap_or(name);
         if let Some(decoder) = self.decoders.get(name).or_else(|| self.decoders.get(base)) {
-            return decoder.clone();
+            return *decoder;
         }
         let last = base.rsplit('.').next().unwrap_or(base);
         if let Some(decoder) = self.decoders.get(last) {
-            return decoder.clone();
+            return *decoder;
         }
         if !self.is_decoding {
             return Decoder::Raw;
         }
         match Decoder::for_field(base) {
-            Decoder::Rgb { .. } => self.pictures.clone().unwrap_or(Decoder::Raw),
+            Decoder::Rgb { .. } => self.pictures.unwrap_or(Decoder::Raw),
             Decoder::Npz => Decoder::Npy,
             other => other,
         }

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::route::Hop;
 use crate::size::to_usize;
+use crate::sync::Arc;
 
 /// Files, by their paths: a key is a path, absolute or not.
 ///
@@ -95,66 +96,68 @@ fn no_file(doing: &str, path: &Path, metadata: &Metadata) -> Error {
     Error::new(ErrorKind::InvalidInput, doing, path.to_string_lossy(), why).with_help(help)
 }
 
+/// Opens a file for reading from front to back.
+fn open(doing: &str, path: &Path) -> Result<(File, Metadata)> {
+    let fail = |error| failed(doing, path, error);
+    // Asked before opening: the opening of a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() {
+        return Err(no_file(doing, path, &metadata));
+    }
+    let file = File::open(path).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    // Doubles the kernel's read-ahead; a refusal costs nothing but speed.
+    let advice = nix::fcntl::PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL;
+    let _refusal = nix::fcntl::posix_fadvise(&file, 0, 0, advice);
+    Ok((file, metadata))
+}
+
 /// A read, on a thread that may wait.
 fn read(hop: &OpenHop, object: &Object, offset: u64, mut target: Target) -> Result<Filled> {
     let path = path_of(&object.key);
     let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
     let doing = format!("read bytes {offset}..{} of", offset.saturating_add(room));
-    let error = |kind, why: String| Error::new(kind, doing.as_str(), &*object.url, why);
-    // Asked before opening: the opening of a pipe would wait for a writer.
-    let metadata = fs::metadata(path).map_err(|error| failed(&doing, path, error))?;
-    if !metadata.is_file() {
-        return Err(no_file(&doing, path, &metadata));
-    }
-    let file = File::open(path).map_err(|error| failed(&doing, path, error))?;
-    let before = file
-        .metadata()
-        .map_err(|error| failed(&doing, path, error))?;
+    let error = |kind, why: &str| Error::new(kind, doing.as_str(), &*object.url, why);
+    let (file, before) = open(&doing, path)?;
     let tag = etag(&before);
-    let is_other = |now: &ETag| object.etag.as_ref().is_some_and(|known| known != now);
-    if is_other(&tag) || object.len_bytes.is_some_and(|len| len != before.len()) {
+    let is_other = object.etag.as_ref().is_some_and(|known| *known != tag);
+    if is_other || object.len_bytes.is_some_and(|len| len != before.len()) {
         return Err(error(
             ErrorKind::Changed,
-            "the file changed since it was looked up".into(),
+            "the file changed since it was looked up",
         ));
     }
     let Some(left) = before.len().checked_sub(offset) else {
         let why = format!("the file has only {} bytes", before.len());
-        return Err(error(ErrorKind::InvalidInput, why));
+        return Err(error(ErrorKind::InvalidInput, &why));
     };
     let want = to_usize(room.min(left));
-    // Doubles the kernel's read-ahead; a refusal costs nothing but speed.
-    let _refusal = nix::fcntl::posix_fadvise(
-        &file,
-        0,
-        0,
-        nix::fcntl::PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL,
-    );
-    pread(&hop.beside(Hop::Read), &file, offset, &mut target, want).map_err(|cause| {
-        if cause.kind() == io::ErrorKind::UnexpectedEof {
-            error(
-                ErrorKind::Changed,
-                "the file became shorter while it was read".into(),
-            )
-        } else {
-            failed(&doing, path, cause)
-        }
+    let hop = hop.beside(Hop::Read);
+    let done = pread(&hop, &file, offset, &mut target, want);
+    done.map_err(|cause| match cause.kind() {
+        io::ErrorKind::UnexpectedEof => error(
+            ErrorKind::Changed,
+            "the file became shorter while it was read",
+        ),
+        _ => failed(&doing, path, cause),
     })?;
     let after = file
         .metadata()
-        .map_err(|error| failed(&doing, path, error))?;
+        .map_err(|cause| failed(&doing, path, cause))?;
     if etag(&after) != tag {
         return Err(error(
             ErrorKind::Changed,
-            "the file changed while it was read".into(),
+            "the file changed while it was read",
         ));
     }
-    let mut found = describe(path, &before);
-    found.url = object.url.clone();
+    let object = Object {
+        url: Arc::clone(&object.url),
+        ..describe(path, &before)
+    };
     Ok(Filled {
         target,
         len_bytes: want as u64,
-        object: found,
+        object,
     })
 }
 

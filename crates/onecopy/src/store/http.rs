@@ -191,3 +191,75 @@ impl Store for HttpStore {
         Box::pin(std::future::ready(Err(error)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::StoreConfig;
+
+    fn store(url: &str) -> HttpStore {
+        let client = Arc::new(Client::new(&StoreConfig::default()));
+        HttpStore::new(client, Endpoint::split(url).unwrap().0)
+    }
+
+    #[test]
+    fn what_is_encoded_stays_and_what_may_not_stand_in_a_request_is_encoded() {
+        let key = |rest: &str| {
+            let object = store("http://h").object(rest);
+            String::from_utf8(object.key.as_bytes().into()).unwrap()
+        };
+        assert_eq!(
+            key("/a b%20c?x=1 2&y=ü#part"),
+            "/a%20b%20c?x=1%202&y=%C3%BC"
+        );
+        assert_eq!(key("/a\r\nx: y"), "/a%0D%0Ax:%20y");
+        assert_eq!(key("?x=1"), "/?x=1");
+        assert_eq!(&*store("http://h").object("/a?sig=1").url, "http://h/a");
+    }
+
+    #[tokio::test]
+    async fn redirects_never_leave_tls_and_stay_among_urls() {
+        let to = |place: &str| {
+            let text = format!("HTTP/1.1 302 Found\r\nLocation: {place}\r\n\r\n");
+            Head::parse(text.as_bytes()).unwrap().unwrap().0
+        };
+        let store = store("https://h");
+        let request = store
+            .request(Method::GET, &store.object("/a"))
+            .await
+            .unwrap();
+        let next = |place: &str| {
+            let next = store.redirected(&request, &to(place))?;
+            Some(format!("{}{}", next.endpoint, next.path_and_query))
+        };
+        assert_eq!(next("/b?c").as_deref(), Some("https://h/b?c"));
+        assert_eq!(
+            next("https://other/b#c").as_deref(),
+            Some("https://other/b")
+        );
+        assert_eq!(next("https://other").as_deref(), Some("https://other/"));
+        for place in [
+            "http://h/b",
+            "//other/b",
+            "ftp://h/b",
+            "https://me:you@h/b",
+            "b",
+        ] {
+            assert_eq!(next(place), None, "{place}");
+        }
+    }
+
+    #[test]
+    fn statuses_have_their_kinds() {
+        for (status, kind) in [
+            (404, ErrorKind::NotFound),
+            (401, ErrorKind::Denied),
+            (429, ErrorKind::Throttled),
+            (502, ErrorKind::Unreachable),
+            (302, ErrorKind::Unsupported),
+            (418, ErrorKind::Unsupported),
+        ] {
+            assert_eq!(refusal(status).kind, kind, "{status}");
+        }
+    }
+}

@@ -80,15 +80,17 @@ pub struct ListRequest {
     pub page: Option<String>,
 }
 
-/// A place that holds objects. One suite (`tests/conformance`) tests every implementation.
+/// A place that holds objects. One suite (`tests/store_conformance.rs`) tests every implementation.
 pub trait Store: Send + Sync + Debug {
     /// Reads bytes from `offset` on into `target`, from the network or the disk straight into it.
     ///
     /// Reads exactly as many bytes as the target holds, or up to the end of the object where that comes first; the
-    /// answer tells which. Where `object.len_bytes` is known, reaching past it is an error (`Changed` or `Truncated`).
-    /// Where `object.etag` is known, an object with another one is `Changed`. Retries by kind of error, resumes in the
-    /// middle of a body at the exact offset, and gives up with the last cause once the budget is spent. Dropping the
-    /// future stops the read and gives the memory back.
+    /// answer tells which. An `offset` past the end is `InvalidInput`; one at the end fills nothing. Where
+    /// `object.len_bytes` or `object.etag` is known, an object with another one is `Changed`. Where the length is
+    /// known, an empty rest costs no request, and an object that fits from 0 on is read by a plain GET.
+    ///
+    /// Retries by kind of error, resumes in the middle of a body at the exact offset, and gives up with the last cause
+    /// once the tries or the budget are spent. Dropping the future stops the read and gives the memory back.
     ///
     /// `hop` is the hop that the store's kind of read counts on; others are opened beside it.
     ///

@@ -3,10 +3,10 @@
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::http1::{Answer, Client, Failure, Head, Request};
+use super::retry::Retry;
 use super::{BoxFuture, ETag, Object, dates};
 use crate::error::{ErrorKind, Result};
 use crate::ledger::Ledger;
-use crate::store::retry::Retry;
 
 /// A store on HTTP, as reading sees it.
 pub(super) trait Origin: Send + Sync + std::fmt::Debug {

@@ -22,6 +22,8 @@ struct Reading<'a> {
     room: u64,
     /// Bytes that are in it.
     filled: u64,
+    /// Whether the object was known to fit when reading began: then it is asked for without a range.
+    is_whole: bool,
 }
 
 /// Reads from `offset` on into `target`, as [`super::Store::read_into`] promises.
@@ -32,8 +34,9 @@ pub(super) async fn read_into(
     offset: u64,
     target: Target,
 ) -> Result<Filled> {
-    let room = target.iter().map(|slab| slab.len() as u64).sum();
+    let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
     let object = object.clone();
+    let is_whole = offset == 0 && object.len_bytes.is_some_and(|len| len <= room);
     let mut reading = Reading {
         origin,
         hop,
@@ -42,6 +45,7 @@ pub(super) async fn read_into(
         target,
         room,
         filled: 0,
+        is_whole,
     };
     if reading.object.len_bytes.is_some_and(|len| offset > len) {
         return Err(reading.error(past_the_end(reading.object.len_bytes)));
@@ -86,7 +90,7 @@ impl Reading<'_> {
     async fn go_on(&mut self) -> Result<(), Failure> {
         let from = self.offset + self.filled;
         let to = self.offset.saturating_add(self.want());
-        let is_whole = from == 0 && self.object.len_bytes == Some(to);
+        let is_whole = self.is_whole && self.filled == 0;
         let mut conditions = if is_whole {
             http::HeaderMap::new()
         } else {
@@ -101,7 +105,7 @@ impl Reading<'_> {
                 Err(self.origin.refused(&Method::GET, answer).await)
             }
             206 if !is_whole => self.take_part(answer, from, to).await,
-            200 => self.take_whole(answer, from).await,
+            200 => self.take_whole(answer).await,
             412 => Err(origin::changed("it is not the version whose reading began")),
             416 => self.take_nothing(&answer, from),
             206 => Err(Failure::corrupt(
@@ -163,8 +167,9 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// 200: the whole object, which is what was wanted only if it begins at 0 and fits.
-    async fn take_whole(&mut self, answer: Answer, from: u64) -> Result<(), Failure> {
+    /// 200: the whole object, which is what was wanted only if it begins at 0 and fits. What was there of it already
+    /// is then read once more: a server that knows no ranges can only begin anew.
+    async fn take_whole(&mut self, answer: Answer) -> Result<(), Failure> {
         origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
         let promised = answer.body.len_bytes();
         if let (Some(known), Some(promised)) = (self.object.len_bytes, promised)
@@ -174,11 +179,15 @@ impl Reading<'_> {
             return Err(origin::changed(&why));
         }
         let len = promised.or(self.object.len_bytes);
-        if from != 0 || len.is_some_and(|len| len > self.room) {
+        if self.offset != 0 || len.is_some_and(|len| len > self.room) {
             return Err(ignores_ranges());
         }
         self.learn(&answer);
+        self.filled = 0;
         let mut body = answer.body;
+        if body.is_unproven() && len.is_none() {
+            self.hop.ledger().warned("length_unproven");
+        }
         self.fill(&mut body, len.unwrap_or(self.room)).await?;
         if let Some(len) = len
             && self.filled < len

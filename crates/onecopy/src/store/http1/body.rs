@@ -74,6 +74,11 @@ impl Body {
         }
     }
 
+    /// Whether only the end of the connection tells the end of the body: a cut would look the same.
+    pub(in crate::store) fn is_unproven(&self) -> bool {
+        matches!(self.framing, Left::UntilClose { .. })
+    }
+
     /// Reads until `gap` is full or the body ends, whichever comes first. What was filled before a failure stays.
     ///
     /// # Copies
@@ -300,5 +305,46 @@ impl Patience {
             self.stall.as_millis()
         );
         Failure::new(ErrorKind::Unreachable, "stalled", why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn drip(bytes: usize) -> Result<usize, Failure> {
+        sleep(Duration::from_secs(3)).await;
+        Ok(bytes)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drip_is_a_stall_and_a_slow_stream_is_none() {
+        let mut patience = Patience::new(Duration::from_secs(10));
+        for _ in 0..100 {
+            patience.read(drip(LEAST_PROGRESS / 2)).await.unwrap();
+        }
+        let mut patience = Patience::new(Duration::from_secs(10));
+        let mut reads = 0;
+        let failure = loop {
+            match patience.read(drip(1)).await {
+                Ok(_) => reads += 1,
+                Err(failure) => break failure,
+            }
+        };
+        assert_eq!((reads, failure.cause), (3, "stalled"));
+        assert!(
+            failure.why.contains("3 bytes in 10000 ms"),
+            "{}",
+            failure.why
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_nobody_reads_is_no_stall() {
+        for _ in 0..3 {
+            let mut patience = Patience::new(Duration::from_secs(10));
+            patience.read(drip(1)).await.unwrap();
+            sleep(Duration::from_secs(60)).await;
+        }
     }
 }

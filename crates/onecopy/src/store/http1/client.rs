@@ -249,3 +249,35 @@ pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
     let seconds: u64 = head.header("retry-after")?.parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_one_host_and_a_length_only_where_it_has_a_body() {
+        let mut request = Request {
+            method: Method::GET,
+            endpoint: Endpoint::split("http://h:9").unwrap().0,
+            path_and_query: "/a%20b?c".to_owned(),
+            headers: HeaderMap::new(),
+            body: bytes::Bytes::new(),
+        };
+        request
+            .headers
+            .insert("host", http::HeaderValue::from_static("elsewhere"));
+        request
+            .headers
+            .insert("range", http::HeaderValue::from_static("bytes=0-1"));
+        assert_eq!(
+            encode(&request),
+            b"GET /a%20b?c HTTP/1.1\r\nhost: h:9\r\nrange: bytes=0-1\r\n\r\n"
+        );
+        request.method = Method::PUT;
+        request.headers.clear();
+        assert_eq!(
+            encode(&request),
+            b"PUT /a%20b?c HTTP/1.1\r\nhost: h:9\r\ncontent-length: 0\r\n\r\n"
+        );
+    }
+}

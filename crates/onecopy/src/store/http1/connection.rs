@@ -99,11 +99,12 @@ impl Connection {
         }
     }
 
-    /// One read of what is there, at most the length of `into`; 0 at the end.
+    /// One read of what is there, at most the length of `into`; 0 at the end. A TLS peer that goes without saying so
+    /// is an error: anybody on the way could have cut the connection.
     pub(super) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match &mut self.stream {
             Stream::Plain(stream) => stream.read(into).await,
-            Stream::Tls(stream) => end_of_tls(stream.read(into).await),
+            Stream::Tls(stream) => stream.read(into).await,
         }
     }
 
@@ -164,13 +165,5 @@ async fn open_into(
         polled.map_ok(|()| buffer.filled().len())
     })
     .await;
-    Ok((end_of_tls(read)?, busy))
-}
-
-/// A peer that ends without close_notify: the body's own length tells whether anything is missing.
-fn end_of_tls(read: io::Result<usize>) -> io::Result<usize> {
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
-        other => other,
-    }
+    Ok((read?, busy))
 }

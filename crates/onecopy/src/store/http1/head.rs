@@ -32,7 +32,7 @@ pub(in crate::store) enum Framing {
 
 impl Head {
     /// Parses the head at the front of `bytes`: it and its length, or none where it has not all arrived.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Failure> {
+    pub(in crate::store) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Failure> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut parsed = httparse::Response::new(&mut lines);
         let bad = |error: httparse::Error| {
@@ -204,6 +204,22 @@ mod tests {
             "<html></html>\r\n\r\n",
         ] {
             assert!(Head::parse(text.as_bytes()).unwrap_err().help.is_some());
+        }
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic() {
+        let text =
+            b"HTTP/1.1 206 P\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n";
+        for at in 0..text.len() {
+            for byte in [0, b'\r', b'\n', b' ', b':', b',', 0x7f, 0xff] {
+                let mut damaged = text.to_owned();
+                damaged[at] = byte;
+                if let Ok(Some((head, _))) = Head::parse(&damaged) {
+                    let _framing = head.framing(false);
+                    let _keeps = head.is_keeping_alive();
+                }
+            }
         }
     }
 }

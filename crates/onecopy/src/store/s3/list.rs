@@ -86,6 +86,15 @@ fn resolve(reference: &quick_xml::events::BytesRef<'_>) -> Result<char, String> 
     }
 }
 
+/// Whether the answer is an error under a status that says otherwise.
+pub(super) fn is_error(text: &[u8]) -> bool {
+    let leaves = leaves(text.trim_ascii_start()).unwrap_or_default();
+    leaves
+        .last()
+        .and_then(|(path, _)| path.first())
+        .is_some_and(|root| root == "Error")
+}
+
 /// Reads one page. `url` says how an object is called.
 pub(super) fn read_page(
     text: &[u8],
@@ -125,7 +134,7 @@ pub(super) fn read_page(
                 let size = text
                     .trim()
                     .parse()
-                    .map_err(|_| bad(format!("the size {text:?}")))?;
+                    .map_err(|_error| bad(format!("the size {text:?}")))?;
                 object.len_bytes = Some(size);
             }
             ["Contents", "ETag"] if !text.is_empty() => {
@@ -142,14 +151,20 @@ pub(super) fn read_page(
             _ => {}
         }
     }
+    check_next(&mut page, is_truncated, request).map_err(bad)?;
+    Ok(page)
+}
+
+/// Where the listing goes on: nowhere at its end, and never where it came from.
+fn check_next(page: &mut ListPage, is_truncated: bool, asked: &ListRequest) -> Result<(), String> {
     if !is_truncated {
         page.next = None;
     } else if page.next.as_deref().is_none_or(str::is_empty) {
-        return Err(bad("it goes on, but does not say where".to_owned()));
-    } else if page.next == request.page {
-        return Err(bad("its next page is this page again".to_owned()));
+        return Err("it goes on, but does not say where".to_owned());
+    } else if page.next == asked.page {
+        return Err("its next page is this page again".to_owned());
     }
-    Ok(page)
+    Ok(())
 }
 
 #[derive(Default)]
@@ -265,6 +280,28 @@ mod tests {
             "<ListBucketResult><Contents><Key>a</Key><Size>-1</Size></Contents></ListBucketResult>",
         ] {
             assert_eq!(page(text, None).unwrap_err().cause, "bad_answer", "{text}");
+        }
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic() {
+        let text =
+            "<?xml version=\"1.0\"?><ListBucketResult a=\"b\"><IsTruncated>true</IsTruncated>
+            <Contents><Key>a&amp;b</Key><Size>1</Size><Owner/></Contents><!-- x --><![CDATA[y]]>
+            </ListBucketResult>";
+        let request = ListRequest {
+            prefix: Key::new(*b""),
+            is_folded: false,
+            page: None,
+        };
+        for at in 0..text.len() {
+            for byte in [0, b'<', b'>', b'/', b'&', b';', b' ', 0xff] {
+                let mut damaged = text.as_bytes().to_owned();
+                damaged[at] = byte;
+                let _page = read_page(&damaged, &request, |_| String::new());
+                let _page = read_page(&damaged[..at], &request, |_| String::new());
+                let _is_error = is_error(&damaged);
+            }
         }
     }
 }

@@ -88,6 +88,15 @@ impl S3Store {
         self.account.sign(request).await
     }
 
+    fn scene(&self, method: &Method) -> refusal::Scene<'_> {
+        refusal::Scene {
+            bucket: &self.bucket,
+            region: self.account.region(),
+            is_head: method == Method::HEAD,
+            is_anonymous: self.account.is_anonymous(),
+        }
+    }
+
     async fn list_once(&self, request: &ListRequest) -> Result<ListPage, Failure> {
         let query = list::query(request);
         let path = if self.address.base.is_empty() {
@@ -100,7 +109,12 @@ impl S3Store {
         if answer.head.status != 200 {
             return Err(self.refused(&Method::GET, answer).await);
         }
+        let told = refusal::Told::of(&answer.head);
         let text = answer.body.collect(MAX_LISTING).await?;
+        if list::is_error(&text) {
+            // Some stores begin an answer before they know that they cannot give it.
+            return Err(refusal::read(told, &text, &self.scene(&Method::GET)).failure);
+        }
         list::read_page(&text, request, |key| self.url(key))
     }
 }
@@ -129,12 +143,7 @@ impl Origin for S3Store {
 
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {
         Box::pin(async move {
-            let scene = refusal::Scene {
-                bucket: &self.bucket,
-                region: self.account.region(),
-                is_head: method == Method::HEAD,
-                is_anonymous: self.account.is_anonymous(),
-            };
+            let scene = self.scene(method);
             let head = refusal::Told::of(&answer.head);
             // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
             let text = answer.body.collect(MAX_LISTING).await.unwrap_or_default();

@@ -101,7 +101,7 @@ impl HttpSend for Sender {
         let uri = parts.uri.to_string();
         let (endpoint, rest) = Endpoint::split(&uri)
             .map_err(|_shows_the_url| Error::request_invalid("the URL of a credential request"))?;
-        let timeout = if is_metadata(&endpoint.host) {
+        let timeout = if is_metadata(&endpoint.host, rest) {
             METADATA_TIMEOUT
         } else {
             TIMEOUT
@@ -136,7 +136,7 @@ impl HttpSend for Sender {
     }
 }
 
-/// EC2's metadata service, ECS's and EKS's: link-local addresses.
-fn is_metadata(host: &str) -> bool {
-    host.starts_with("169.254.") || host.starts_with("fd00:ec2:")
+/// EC2's metadata service, ECS's and EKS's: link-local addresses, or paths that only EC2's has.
+fn is_metadata(host: &str, path: &str) -> bool {
+    host.starts_with("169.254.") || host.starts_with("fd00:ec2:") || path.starts_with("/latest/")
 }

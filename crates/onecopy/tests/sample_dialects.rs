@@ -273,7 +273,7 @@ fn bad_extended_headers_are_errors() {
                 .file("a.txt", b"")
                 .end(),
             ErrorKind::LimitReached,
-            "max_member_bytes",
+            "raise `memory`",
         ),
         (
             "a directory-like size beyond everything",
@@ -305,7 +305,7 @@ fn a_member_beyond_the_limit_costs_its_sample_alone() {
         .file("c.jpg", b"c")
         .end();
     let limited = SampleOptions {
-        max_member_bytes: 1000,
+        max_sample_bytes: 1000,
         ..SampleOptions::default()
     };
     let outcome = read_with(&tar, limited.clone());
@@ -323,5 +323,5 @@ fn a_member_beyond_the_limit_costs_its_sample_alone() {
         },
     );
     assert_eq!(outcome.told(), "a:jpg c:jpg");
-    assert_eq!(outcome.counted(), "skipped:member_too_long=1");
+    assert_eq!(outcome.counted(), "skipped:sample_too_large=1");
 }

@@ -205,7 +205,7 @@ impl Loader {
             &ledger,
         )?;
         let mut options = self.options;
-        options.max_member_bytes = options.max_member_bytes.min(memory.pool_bytes as u64 / 2);
+        options.max_sample_bytes = options.max_sample_bytes.min(memory.pool_bytes as u64 / 2);
         let shuffle = self.shuffle.map(|wish| {
             // Half of the pool may hold samples that wait in the shuffle; the slabs at both ends count whole.
             let held = memory.pool_bytes / 2 - memory.slab_bytes.min(memory.pool_bytes / 4);

@@ -66,8 +66,9 @@ pub struct SampleOptions {
     pub duplicates: Duplicates,
     /// Whether to go on behind an end-of-archive mark, as is needed for `cat a.tar b.tar`.
     pub ignore_zeros: bool,
-    /// The largest member taken, in bytes: what a damaged size may cost at most.
-    pub max_member_bytes: u64,
+    /// The largest sample taken, in bytes over all its members: what has to fit into memory at once, and what a damaged
+    /// size may cost at most.
+    pub max_sample_bytes: u64,
 }
 
 impl Default for SampleOptions {
@@ -78,7 +79,7 @@ impl Default for SampleOptions {
             duplicates: Duplicates::default(),
             ignore_zeros: false,
             // Far above any picture, clip or embedding file, and still less than a training machine has.
-            max_member_bytes: 2 << 30,
+            max_sample_bytes: 2 << 30,
         }
     }
 }

@@ -157,17 +157,21 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
 
     /// Puts a member's content into the current sample.
     fn fill(&mut self, entry: Entry, name: String) -> Result<(), Box<Damage>> {
-        if entry.size > self.options.max_member_bytes {
+        let held = self
+            .current
+            .as_ref()
+            .map_or(0, |open| open.sample.len_bytes() as u64);
+        if held.saturating_add(entry.size) > self.options.max_sample_bytes {
             let why = format!(
-                "has a member of {} bytes ({name:?}), of at most {}",
-                entry.size, self.options.max_member_bytes
+                "has a member {name:?} of {} bytes behind {held} bytes, where {} fit",
+                entry.size, self.options.max_sample_bytes
             );
             self.refuse(
-                "member_too_long",
+                "sample_too_large",
                 entry.offset,
                 ErrorKind::LimitReached,
                 &why,
-                "raise max_member_bytes, or pack smaller members",
+                "raise `memory` (half of three quarters of it may be one sample), or pack smaller members",
             );
         }
         let Some(open) = &mut self.current else {
@@ -234,6 +238,8 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         )
         .with_help(help);
         open.dropped.get_or_insert(cause);
+        // What is not given out holds no memory.
+        open.sample.fields.clear();
         match self.options.on_error {
             OnError::Raise => self.failed = Some(error),
             OnError::Warn => tracing::warn!("{error:#}"),

@@ -28,7 +28,7 @@ test-rust test-python test-real test-copies: test-%:
 	@scripts/test.sh $*
 
 bench:
-	@scripts/build.sh command testkit bench-tools
+	@scripts/build.sh command tar-bench bench-tools
 	@scripts/setup.sh build
 	@.venv/bin/python bench/run.py $(BENCH)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 ONECOPY = ROOT / "target" / "release" / "onecopy"
+TAR_BENCH = ROOT / "target" / "release" / "examples" / "tar_bench"
 TESTKIT = ROOT / "target" / "release" / "onecopy-testkit"
 TOOLS = ROOT / "target" / "bench-tools"
 DATA = ROOT / "target" / "bench-data"

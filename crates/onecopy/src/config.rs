@@ -104,7 +104,7 @@ pub struct Limits {
     pub connections: usize,
     /// Tries per range, the first one included.
     pub tries: u32,
-    /// Time for everything that one range takes, retries included.
+    /// Time for everything that one range takes from its first failure on, retries included.
     pub budget: Duration,
     /// Time to connect, TLS handshake included.
     pub connect_timeout: Duration,
@@ -205,22 +205,47 @@ fn available_memory_bytes() -> Option<usize> {
         .find_map(|line| line.strip_prefix("MemAvailable:"))
         .and_then(|rest| rest.split_whitespace().next())
         .and_then(|kib| kib.parse::<usize>().ok())?;
-    let number = |file: &str| {
-        std::fs::read_to_string(file)
-            .ok()
-            .and_then(|text| text.trim().parse::<usize>().ok())
+    let left = group_folders()
+        .iter()
+        .filter_map(|folder| left_in_group(folder))
+        .min();
+    Some(left.map_or(kib * 1024, |left| left.min(kib * 1024)))
+}
+
+/// The folder of this process's control group and all above it: each may set a limit.
+fn group_folders() -> Vec<String> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = own
+        .lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .unwrap_or("/");
+    let mut folders = vec!["/sys/fs/cgroup".to_owned()];
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        folders.extend(folders.last().map(|above| format!("{above}/{part}")));
+    }
+    folders
+}
+
+/// What a control group's limit leaves. Page cache that can be given up does not count as used.
+fn left_in_group(folder: &str) -> Option<usize> {
+    let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).ok();
+    let number = |file: &str| read(file)?.trim().parse::<usize>().ok();
+    let (limit, used) = match number("memory.max") {
+        Some(limit) => (limit, number("memory.current")?),
+        None => (
+            number("memory/memory.limit_in_bytes")?,
+            number("memory/memory.usage_in_bytes")?,
+        ),
     };
-    let left_by = |limit: &str, used: &str| {
-        number(limit).map(|limit| limit.saturating_sub(number(used).unwrap_or(0)))
-    };
-    let group =
-        left_by("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current").or_else(|| {
-            left_by(
-                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-            )
-        });
-    Some(group.map_or(kib * 1024, |left| left.min(kib * 1024)))
+    let cached = read("memory.stat")
+        .and_then(|stat| {
+            let line = stat
+                .lines()
+                .find_map(|line| line.strip_prefix("inactive_file "))?;
+            line.trim().parse::<usize>().ok()
+        })
+        .unwrap_or(0);
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ fn shard(samples: &[(String, String)], len: usize) -> Vec<u8> {
         tar.file(&format!("{key}.cls"), label.as_bytes());
         tar.file(&format!("{key}.bin"), &vec![7; len]);
     }
-    tar.finish().into()
+    tar.finish()
 }
 
 fn numbered(range: std::ops::Range<usize>) -> Vec<(String, String)> {
@@ -83,8 +83,10 @@ fn answer(mut stream: &TcpStream, bytes: &[u8], silent_from: usize) {
     let mut lines = BufReader::new(stream).lines();
     loop {
         let mut range = None;
+        let mut is_head = false;
         loop {
             let Some(Ok(line)) = lines.next() else { return };
+            is_head |= line.starts_with("HEAD ");
             if line.is_empty() {
                 break;
             }
@@ -96,17 +98,31 @@ fn answer(mut stream: &TcpStream, bytes: &[u8], silent_from: usize) {
                 ));
             }
         }
+        if is_head {
+            // As for a URL that is signed for GET alone.
+            let refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+            if stream.write_all(refusal).is_err() {
+                return;
+            }
+            continue;
+        }
         let (from, to) = range.unwrap_or((0, bytes.len()));
         if from >= silent_from {
             continue;
         }
         let to = to.min(bytes.len());
+        let status = if range.is_some() {
+            "206 Partial Content"
+        } else {
+            "200 OK"
+        };
+        let part = match range {
+            Some(_) => format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, bytes.len()),
+            None => String::new(),
+        };
         let head = format!(
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nETag: \"1\"\r\n\
-             Content-Range: bytes {from}-{}/{}\r\n\r\n",
-            to - from,
-            to - 1,
-            bytes.len()
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: \"1\"\r\n{part}\r\n",
+            to - from
         );
         if stream
             .write_all(head.as_bytes())
@@ -183,7 +199,7 @@ fn a_sample_of_many_members_that_no_memory_can_hold_is_refused_and_never_hangs()
     for part in 0..40 {
         tar.file(&format!("a.part{part}.bin"), &vec![1; MIB]);
     }
-    let bytes: Vec<u8> = tar.finish().into();
+    let bytes = tar.finish();
     let url = write(folder.path(), "a.tar", &bytes);
     let mut load = onecopy::open([url], config(8 * MIB))
         .batch(1, false)
@@ -191,6 +207,83 @@ fn a_sample_of_many_members_that_no_memory_can_hold_is_refused_and_never_hangs()
         .unwrap();
     let error = load.next().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitReached, "{error:?}");
+}
+
+#[test]
+fn no_memory_is_too_odd_and_no_shuffle_too_wide_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let urls: Vec<String> = (0..3)
+        .map(|part| {
+            let bytes = shard(&numbered(part * 130..part * 130 + 130), 100_000);
+            write(folder.path(), &format!("{part}.tar"), &bytes)
+        })
+        .collect();
+    for memory in [2_000_000, 10_000_000, 16_000_000, 16 * MIB, 20_000_000] {
+        for range_bytes in [8 * MIB, 1 << 30, 100_001] {
+            for capacity in [0, 1000] {
+                let config = LoadConfig {
+                    range_bytes,
+                    ..config(memory)
+                };
+                let loader = onecopy::open(urls.clone(), config).decode(None);
+                let batches = all(loader.shuffle(capacity, 1).batch(7, false));
+                let mut seen: Vec<i64> = batches.iter().flat_map(labels).collect();
+                seen.sort_unstable();
+                assert_eq!(
+                    seen,
+                    (0..390).collect::<Vec<i64>>(),
+                    "{memory} {range_bytes}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_of_thousands_of_tiny_members_is_refused_before_it_fills_the_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tar = TarWriter::new();
+    for part in 0..20_000 {
+        tar.file(&format!("a.part{part}.bin"), &[1]);
+    }
+    let url = write(folder.path(), "a.tar", &tar.finish());
+    let mut load = onecopy::open([url], config(16 * MIB))
+        .batch(1, false)
+        .run()
+        .unwrap();
+    let error = load.next().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitReached, "{error:?}");
+}
+
+#[test]
+fn small_objects_of_unknown_length_share_slabs() {
+    let bytes = shard(&numbered(0..3), 1000);
+    let urls: Vec<String> = (0..50).map(|_| serve(bytes.clone(), usize::MAX)).collect();
+    let loader = onecopy::open(urls, config(16 * MIB)).decode(None);
+    let batches = all(loader.shuffle(1000, 1).batch(10, false));
+    assert_eq!(batches.iter().map(|batch| batch.len).sum::<usize>(), 150);
+}
+
+#[test]
+fn no_signature_gets_into_the_ledger() {
+    let url = serve(shard(&numbered(0..3), 10), usize::MAX);
+    let signed = format!("{url}?X-Amz-Signature=secret");
+    let mut load = onecopy::open([signed], config(16 * MIB))
+        .batch(1, false)
+        .run()
+        .unwrap();
+    assert_eq!(load.by_ref().filter(|batch| batch.is_ok()).count(), 3);
+    let report = load.report();
+    assert_eq!(report.urls, url);
+    assert!(!report.to_json().contains("secret"));
+}
+
+#[tokio::test]
+async fn a_thread_that_runs_tasks_is_told_to_use_another() {
+    let error = onecopy::open(["/nowhere.tar"], config(16 * MIB))
+        .run()
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
 
 #[test]

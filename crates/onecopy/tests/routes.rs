@@ -140,7 +140,7 @@ fn stream_over_https_copies_once_more() {
     let mut load = onecopy::open(["s3://data/"], config(&server))
         .run_buffers()
         .unwrap();
-    while load.output().feed().next().is_some() {}
+    while load.output().feed().next().unwrap().is_some() {}
     let report = load.report();
     assert_eq!(report.payload_bytes, bytes);
     hold(&report, "stream over HTTPS");
@@ -158,7 +158,7 @@ fn stream_from_a_file_reads_once() {
     let mut load = onecopy::open(urls, LoadConfig::default())
         .run_buffers()
         .unwrap();
-    while load.output().feed().next().is_some() {}
+    while load.output().feed().next().unwrap().is_some() {}
     let report = load.report();
     assert_eq!(report.payload_bytes, fs::metadata(&paths[0]).unwrap().len());
     hold(&report, "stream from a file");

@@ -31,7 +31,7 @@ pub(super) fn run(args: &CatArgs, context: &Context) -> Result<Outcome> {
     let mut load = onecopy::open(&args.urls, config).run_buffers()?;
     let ledger = Arc::clone(load.ledger());
     let feed = load.output().feed();
-    while let Some(piece) = feed.next() {
+    while let Some(piece) = feed.next()? {
         context.interrupt.check()?;
         match piece {
             Piece::Bytes(bytes) => {

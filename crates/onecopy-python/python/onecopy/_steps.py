@@ -98,10 +98,12 @@ def samples(
             return
         bad: set[int] = set()
         sample = _as_dict(batch, context, is_array_field, bad)
+        count = len(batch)
+        del batch  # its bytes may lie in memory that the engine needs for the next one
         if not bad:
             yield sample
-        elif len(bad) < len(batch):
-            good = [at for at in range(len(batch)) if at not in bad]
+        elif len(bad) < count:
+            good = [at for at in range(count) if at not in bad]
             yield {name: _rows(column, good, context.arrays) for name, column in sample.items()}
 
 

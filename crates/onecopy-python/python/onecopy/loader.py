@@ -317,7 +317,8 @@ class Loader(Iterable[Any]):
 
     def _urls_shown(self) -> str:
         urls = self._chain.settings.urls
-        shown = ", ".join(map(repr, urls[:_URLS_SHOWN]))
+        # A query may be a signature.
+        shown = ", ".join(repr(url.partition("?")[0]) for url in urls[:_URLS_SHOWN])
         return shown if len(urls) <= _URLS_SHOWN else f"{shown}, .. {len(urls)} in all"
 
     def _with(self, **changes: Any) -> "Loader":

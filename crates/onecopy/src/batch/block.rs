@@ -133,12 +133,19 @@ impl BlockBuilder {
     /// Where a wanted field is missing, or the fields are not those of the block's first sample. The block is unchanged.
     pub fn push(&mut self, hop: &OpenHop, plan: &BatchPlan, sample: Sample) -> Result<Job> {
         let chosen = select::select(hop, plan, &sample)?;
-        self.check_same_fields(&sample, &chosen)?;
-        let mut parts = Vec::with_capacity(chosen.len());
-        for (index, Chosen { bytes, .. }) in chosen.into_iter().enumerate() {
-            let slot = self.slot(index, &bytes)?;
-            parts.push((bytes, slot));
+        let values = self.in_order(&sample, chosen)?;
+        // All memory first: a slot cut off for a sample that is then refused would be a hole.
+        for (index, bytes) in values.iter().enumerate() {
+            self.make_room(index, bytes.len())?;
         }
+        let parts = values
+            .into_iter()
+            .enumerate()
+            .map(|(index, bytes)| {
+                let slot = self.slot(index, &bytes);
+                (bytes, slot)
+            })
+            .collect();
         let slot = self.taken;
         self.taken += 1;
         self.expected.store(self.taken, Ordering::Release);
@@ -152,46 +159,75 @@ impl BlockBuilder {
         })
     }
 
-    fn slot(&mut self, index: usize, bytes: &Slice) -> Result<Slot> {
+    /// How many bytes a value of `len` takes in the column, and none where it stays where it is.
+    fn slot_len(&self, index: usize, len: usize) -> Option<usize> {
         let column = &self.columns[index];
-        let len = match &column.layout {
-            Layout::Tensor(layout) => layout.len_bytes(),
-            Layout::Items(_) => bytes.len(),
-        };
         if self.is_in_place && matches!(column.decoder, Decoder::Raw) {
-            return Ok(Slot::InPlace(bytes.clone()));
+            return None;
         }
+        Some(match &column.layout {
+            Layout::Tensor(layout) => layout.len_bytes(),
+            Layout::Items(_) => len,
+        })
+    }
+
+    fn make_room(&mut self, index: usize, len: usize) -> Result<()> {
+        let Some(len) = self.slot_len(index, len) else {
+            return Ok(());
+        };
         if self.rest[index].len() < len {
-            let chunk = self
-                .recycler
-                .lease(len.max(CHUNK_BYTES.min(len * self.capacity)))?;
+            let chunk_len = len.max(CHUNK_BYTES.min(len.saturating_mul(self.capacity)));
+            let chunk = self.recycler.lease(chunk_len)?;
             self.len_bytes += chunk.len();
             self.rest[index] = chunk;
         }
-        Ok(Slot::Own(self.rest[index].split_to(len)))
+        Ok(())
     }
 
-    fn check_same_fields(&self, sample: &Sample, chosen: &[Chosen]) -> Result<()> {
-        let same = chosen.len() == self.columns.len()
-            && chosen
-                .iter()
-                .zip(self.columns.iter())
-                .all(|(one, plan)| one.column == plan.name && one.decoder == plan.decoder);
-        if same {
-            return Ok(());
+    fn slot(&mut self, index: usize, bytes: &Slice) -> Slot {
+        match self.slot_len(index, bytes.len()) {
+            None => Slot::InPlace(bytes.clone()),
+            Some(len) => Slot::Own(self.rest[index].split_to(len)),
         }
-        let list = |names: Vec<&str>| names.join(", ");
-        Err(Error::new(
+    }
+
+    /// The values in the order of the columns; a sample with other fields than the block's first is refused.
+    fn in_order(&self, sample: &Sample, mut chosen: Vec<Chosen>) -> Result<Vec<Slice>> {
+        let found = |plan: &ColumnPlan, chosen: &mut Vec<Chosen>| {
+            let at = chosen
+                .iter()
+                .position(|one| one.column == plan.name && one.decoder == plan.decoder)?;
+            Some(chosen.remove(at).bytes)
+        };
+        if chosen.len() == self.columns.len() {
+            let names: Vec<String> = chosen.iter().map(|one| one.column.clone()).collect();
+            let values: Vec<Slice> = self
+                .columns
+                .iter()
+                .filter_map(|plan| found(plan, &mut chosen))
+                .collect();
+            if values.len() == self.columns.len() {
+                return Ok(values);
+            }
+            return Err(self.other_fields(sample, &names));
+        }
+        let names: Vec<String> = chosen.into_iter().map(|one| one.column).collect();
+        Err(self.other_fields(sample, &names))
+    }
+
+    fn other_fields(&self, sample: &Sample, names: &[String]) -> Error {
+        let began: Vec<&str> = self.columns.iter().map(|plan| plan.name.as_str()).collect();
+        Error::new(
             ErrorKind::NotFound,
             "batch",
             select::name_of(sample),
             format!(
                 "its fields are {}, where the batch began with {}",
-                list(chosen.iter().map(|one| one.column.as_str()).collect()),
-                list(self.columns.iter().map(|plan| plan.name.as_str()).collect()),
+                names.join(", "),
+                began.join(", ")
             ),
         )
-        .with_help("name the fields you want: to_tuple(\"jpg\", \"cls\")"))
+        .with_help("name the fields you want: to_tuple(\"jpg\", \"cls\")")
     }
 
     /// Whether it takes no more.

@@ -28,12 +28,13 @@ impl Tensor {
             strides = vec![1, width * channels, channels];
         } else {
             for axis in (1..inner.len()).rev() {
-                strides[axis - 1] = strides[axis] * inner[axis];
+                // An axis of length 0 makes strides meaningless, and may stand beside lengths beyond all memory.
+                strides[axis - 1] = strides[axis].wrapping_mul(inner[axis]);
             }
         }
         let mut shape = inner.clone();
         if let Some(samples) = samples {
-            strides.insert(0, inner.iter().product());
+            strides.insert(0, inner.iter().fold(1, |all, len| all.wrapping_mul(*len)));
             shape.insert(0, samples);
         }
         Self {

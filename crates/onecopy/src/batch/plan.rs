@@ -32,34 +32,28 @@ pub struct BatchPlan {
 }
 
 impl BatchPlan {
-    /// How the field `name` is decoded.
+    /// How the field `name` is decoded; arrays of an archive as arrays.
     #[must_use]
     pub fn decoder(&self, name: &str) -> Decoder {
-        let base = name.split('/').next().unwrap_or(name);
-        if let Some(decoder) = self.decoders.get(name).or_else(|| self.decoders.get(base)) {
-            return *decoder;
-        }
-        let last = base.rsplit('.').next().unwrap_or(base);
-        if let Some(decoder) = self.decoders.get(last) {
-            return *decoder;
+        if let Some(decoder) = self.own(name) {
+            return decoder;
         }
         if !self.is_decoding {
             return Decoder::Raw;
         }
-        match Decoder::for_field(base) {
+        match Decoder::for_field(name) {
             Decoder::Rgb { .. } => self.pictures.unwrap_or(Decoder::Raw),
-            Decoder::Npz => Decoder::Npy,
             other => other,
         }
     }
 
-    /// Whether the field `name` is an archive of arrays that becomes one column per array.
-    #[must_use]
-    pub fn is_npz(&self, name: &str) -> bool {
-        match self.decoders.get(name) {
-            Some(decoder) => matches!(decoder, Decoder::Npz),
-            None => self.is_decoding && matches!(Decoder::for_field(name), Decoder::Npz),
-        }
+    /// What was asked for this field, or for all fields with its last extension.
+    fn own(&self, name: &str) -> Option<Decoder> {
+        let extension = name.rsplit('.').next().unwrap_or(name);
+        self.decoders
+            .get(name)
+            .or_else(|| self.decoders.get(extension))
+            .copied()
     }
 
     /// Samples per block.

@@ -65,10 +65,11 @@ fn push(
     bytes: &Slice,
     chosen: &mut Vec<Chosen>,
 ) -> Result<()> {
-    if !plan.is_npz(field) {
+    let decoder = plan.decoder(field);
+    if !matches!(decoder, Decoder::Npz) {
         chosen.push(Chosen {
             column: column.to_owned(),
-            decoder: plan.decoder(field),
+            decoder,
             bytes: bytes.clone(),
         });
         return Ok(());

@@ -104,8 +104,8 @@ impl Pool {
     }
 
     /// A free slab, if there is one now.
-    #[must_use]
-    pub fn try_lease(&self) -> Option<Slab> {
+    #[cfg(test)]
+    fn try_lease(&self) -> Option<Slab> {
         self.slots.free.try_acquire().ok()?.forget();
         Some(self.take())
     }
@@ -154,12 +154,6 @@ impl Pool {
     #[must_use]
     pub fn slab_bytes(&self) -> usize {
         self.slots.slab_len
-    }
-
-    /// How many slabs there are.
-    #[must_use]
-    pub fn slabs(&self) -> usize {
-        self.slots.count
     }
 
     /// How many slabs are free now.

@@ -88,19 +88,26 @@ impl Shelf {
             .enumerate()
             .filter(|(_, (region, _))| region.len() >= len && region.len() / 2 <= len.max(4096))
             .min_by_key(|(_, (region, _))| region.len())?;
-        Some(kept.swap_remove(index))
+        Some(kept.remove(index))
     }
 
+    /// Keeps `region`, and lets go of those that were kept longest where that is too much: sizes change, and what is no
+    /// longer asked for must make room.
     pub(super) fn put_back(&self, region: Region, is_locked: bool) {
         let mut kept = self.kept.lock();
-        let kept_bytes: usize = kept.iter().map(|(region, _)| region.len()).sum();
-        if kept_bytes + region.len() <= self.keep_bytes {
-            kept.push((region, is_locked));
-            return;
+        kept.push((region, is_locked));
+        let mut kept_bytes: usize = kept.iter().map(|(region, _)| region.len()).sum();
+        let mut gone = Vec::new();
+        while kept_bytes > self.keep_bytes {
+            let (oldest, is_locked) = kept.remove(0);
+            kept_bytes -= oldest.len();
+            gone.push((oldest, is_locked));
         }
         drop(kept);
-        if is_locked {
-            self.lock.unlock(region.start(), region.len());
+        for (region, is_locked) in gone {
+            if is_locked {
+                self.lock.unlock(region.start(), region.len());
+            }
         }
     }
 }

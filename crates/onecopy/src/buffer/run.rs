@@ -19,8 +19,8 @@ pub(super) enum Home {
         region: Option<Region>,
         is_locked: bool,
     },
-    /// Nowhere: ordinary memory, freed with the run.
-    Heap { _memory: Box<[u8]> },
+    /// Nowhere: ordinary memory, a leaked box that the run takes back on drop.
+    Heap,
 }
 
 /// One piece of leased memory.
@@ -48,13 +48,13 @@ impl Run {
     }
 
     /// Ordinary memory that somebody else filled.
-    pub(super) fn from_box(mut memory: Box<[u8]>) -> Self {
+    pub(super) fn from_box(memory: Box<[u8]>) -> Self {
         let len = memory.len();
-        let start = NonNull::from(&mut memory[..]).cast::<u8>();
+        let start = NonNull::from(Box::leak(memory)).cast::<u8>();
         Self {
             start,
             len,
-            home: Home::Heap { _memory: memory },
+            home: Home::Heap,
         }
     }
 
@@ -67,10 +67,6 @@ impl Run {
         assert!(offset <= self.len, "offset within the run");
         // SAFETY: checked above: the result lies in the run or one past its end.
         unsafe { self.start.add(offset) }
-    }
-
-    pub(super) fn is_heap(&self) -> bool {
-        matches!(self.home, Home::Heap { .. })
     }
 }
 
@@ -87,7 +83,11 @@ impl Drop for Run {
                     shelf.put_back(region, *is_locked);
                 }
             }
-            Home::Heap { .. } => {}
+            Home::Heap => {
+                let memory = NonNull::slice_from_raw_parts(self.start, self.len);
+                // SAFETY: `from_box` leaked exactly this box, and no part of the run lives any more.
+                drop(unsafe { Box::from_raw(memory.as_ptr()) });
+            }
         }
     }
 }

@@ -164,12 +164,6 @@ impl Slice {
             len: self.len + next.len,
         })
     }
-
-    /// Whether the bytes lie in ordinary memory rather than in a pool or a recycler.
-    #[must_use]
-    pub fn is_heap(&self) -> bool {
-        self.run.is_heap()
-    }
 }
 
 impl Deref for Slice {

@@ -68,9 +68,9 @@ pub struct Waits {
     pub consumer_seconds: f64,
     /// The sample stage, for bytes from the store.
     pub network_seconds: f64,
-    /// The batch stage, for a decoder.
+    /// The sample stage, for a free decoder.
     pub decode_seconds: f64,
-    /// A finished batch, for the device.
+    /// The sample stage, until the consumer took a batch off the device's queue.
     pub device_seconds: f64,
     /// A range, for a free slab.
     pub pool_seconds: f64,
@@ -161,7 +161,7 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The pool's size.
     pub pool_bytes: u64,
-    /// How much of the memory in use was locked by the kernel's leave.
+    /// How much of the pool is locked in memory, by the kernel's leave.
     pub locked_bytes: u64,
     /// The most memory this process ever held.
     pub peak_rss_bytes: u64,

@@ -15,9 +15,9 @@ pub enum Wait {
     Consumer,
     /// The sample stage waited for bytes from the store.
     Network,
-    /// The batch stage waited for a decoder.
+    /// The sample stage waited for a free decoder.
     Decode,
-    /// A finished batch waited for the device.
+    /// The sample stage waited until the consumer took a batch.
     Device,
     /// A range waited for a free slab.
     Pool,

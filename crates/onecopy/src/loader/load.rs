@@ -17,7 +17,25 @@ pub struct Load<T> {
     // Before the runtime: stages are stopped and joined while it still runs.
     pub(super) output: T,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) _runtime: Runtime,
+    pub(super) _network: Network,
+}
+
+/// The runtime, whose end waits for nobody: a name look-up or a read of a dead disk may never come back.
+#[derive(Debug)]
+pub(super) struct Network(Option<Runtime>);
+
+impl Network {
+    pub(super) fn new(runtime: Runtime) -> Self {
+        Self(Some(runtime))
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl<T> Load<T> {

@@ -2,7 +2,7 @@
 
 use crate::config::{LoadConfig, default_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
-use crate::size::MIB;
+use crate::size::{MIB, PAGE};
 
 /// The share of `memory` that ranges get; batches in flight get the rest. A range becomes batch memory of about its own
 /// size where bytes are kept, and of 1 to 3 times its size where pictures are decoded small.
@@ -12,7 +12,7 @@ const POOL_SHARE: (usize, usize) = (3, 4);
 /// one member in 300 does.
 const SLAB_BYTES: usize = 32 * MIB;
 
-/// Slabs at least, so that some fill while others are read.
+/// Slabs at least: some fill while others are read, and some are held back (see [`Memory::span_bytes`]).
 const SLABS: usize = 8;
 
 /// How the memory is divided.
@@ -20,6 +20,7 @@ const SLABS: usize = 8;
 pub(super) struct Memory {
     pub(super) pool_bytes: usize,
     pub(super) slab_bytes: usize,
+    pub(super) range_bytes: usize,
     pub(super) batch_bytes: usize,
 }
 
@@ -36,14 +37,23 @@ impl Memory {
             .with_help("give `memory` at least 16MiB; 256MiB is a good start"));
         }
         let pool_bytes = memory / POOL_SHARE.1 * POOL_SHARE.0;
-        let range = config.range_bytes.clamp(1, pool_bytes / 2);
+        // Whole pages, so that what is asked for is what a slab holds.
+        let range_bytes = config.range_bytes.clamp(PAGE, pool_bytes / SLABS) / PAGE * PAGE;
         // Whole ranges, so that they tile a slab.
-        let ranges = (SLAB_BYTES.min(pool_bytes / SLABS) / range).max(1);
+        let ranges = (SLAB_BYTES.min(pool_bytes / SLABS) / range_bytes).max(1);
+        let slab_bytes = ranges * range_bytes;
         Ok(Self {
-            pool_bytes,
-            slab_bytes: ranges * range,
+            pool_bytes: pool_bytes / slab_bytes * slab_bytes,
+            slab_bytes,
+            range_bytes,
             batch_bytes: memory - pool_bytes,
         })
+    }
+
+    /// How far back in the stream a shuffle may reach, and how much of it one sample may take: a quarter of the pool
+    /// each. With the slabs that both touch at their ends, two of the [`SLABS`] are left for what comes next.
+    pub(super) fn span_bytes(&self) -> u64 {
+        self.pool_bytes as u64 / 4
     }
 }
 
@@ -52,15 +62,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_tile_slabs_and_everything_fits_the_memory() {
-        for memory in [16 * MIB, 256 * MIB, 2048 * MIB] {
-            let config = LoadConfig {
-                memory_bytes: Some(memory),
-                ..LoadConfig::default()
-            };
-            let plan = Memory::plan(&config).unwrap();
-            assert!(plan.pool_bytes + plan.batch_bytes <= memory);
-            assert!(plan.slab_bytes * 2 <= plan.pool_bytes, "{plan:?}");
+    fn ranges_tile_slabs_and_there_are_enough_of_them_in_any_memory() {
+        let sizes = [
+            1 << 20,
+            10_000_000,
+            16_000_000,
+            16 << 20,
+            20_000_000,
+            256 << 20,
+            2 << 30,
+        ];
+        for memory in sizes {
+            for range_bytes in [1, 1000, 100_000, 8 << 20, 1 << 30] {
+                let config = LoadConfig {
+                    memory_bytes: Some(memory),
+                    range_bytes,
+                    ..LoadConfig::default()
+                };
+                let plan = Memory::plan(&config).unwrap();
+                assert!(plan.pool_bytes + plan.batch_bytes <= memory, "{plan:?}");
+                assert_eq!(plan.slab_bytes % plan.range_bytes, 0, "{plan:?}");
+                assert_eq!(plan.range_bytes % PAGE, 0, "{plan:?}");
+                assert!(plan.pool_bytes / plan.slab_bytes >= SLABS, "{plan:?}");
+            }
         }
     }
 }

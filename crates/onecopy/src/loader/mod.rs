@@ -4,6 +4,7 @@ mod load;
 mod memory;
 
 pub use load::Load;
+use load::Network;
 
 use tokio::runtime::Runtime;
 
@@ -17,17 +18,17 @@ use crate::pipeline::{Batches, Buffers, Samples, Work};
 use crate::route::{Fallback, Hop, Route, RouteWish};
 use crate::sample::decode::Decoder;
 use crate::sample::{SampleOptions, Shuffle, order_shards};
-use crate::store::{Source, resolve};
+use crate::store::{Source, resolve, shown_url};
 use crate::sync::Arc;
 use memory::Memory;
 
 /// A shuffle buffer, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShuffleWish {
+struct ShuffleWish {
     /// Samples to choose from.
-    pub capacity: usize,
+    capacity: usize,
     /// What the order is drawn from, together with the epoch.
-    pub seed: u64,
+    seed: u64,
 }
 
 /// What to load and how: each step returns the whole. Nothing is read before one of the `run` calls.
@@ -120,7 +121,7 @@ impl Loader {
     /// Reads only every `count`-th shard of the epoch's order, from the `index`-th: the parts of all indexes together are
     /// the whole, each shard once.
     pub fn part(mut self, index: usize, count: usize) -> Self {
-        self.part = (index, count.max(1));
+        self.part = (index, count);
         self
     }
 
@@ -135,7 +136,7 @@ impl Loader {
         Ok(Load {
             output,
             ledger,
-            _runtime: runtime,
+            _network: Network::new(runtime),
         })
     }
 
@@ -150,11 +151,12 @@ impl Loader {
         Ok(Load {
             output,
             ledger,
-            _runtime: runtime,
+            _network: Network::new(runtime),
         })
     }
 
-    /// Reads batches on the device.
+    /// Reads batches on the device. Without `batch` the bytes of single samples that nobody decodes stay where the network
+    /// put them: take them out before the next one, for they hold memory that the load needs.
     ///
     /// # Errors
     ///
@@ -175,24 +177,33 @@ impl Loader {
         Ok(Load {
             output,
             ledger,
-            _runtime: runtime,
+            _network: Network::new(runtime),
         })
     }
 
     fn prepare(self) -> Result<(Work, Runtime, Arc<Ledger>)> {
         let (route, fallback) = choose(self.config.route)?;
-        let ledger = Ledger::open(self.urls.join(" "), route, self.device.to_string());
+        let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
+        let memory = Memory::plan(&self.config)?;
         let runtime = runtime()?;
         let mut sources = runtime.block_on(resolve(&self.urls, &self.config.store))?;
         if let Some(wish) = self.shuffle {
             order_shards(&mut sources, wish.seed, self.epoch);
         }
         let (index, count) = self.part;
+        if index >= count {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "take a part of the shards",
+                "",
+                format!("there is no part {index} of {count}"),
+            )
+            .with_help("parts are counted from 0"));
+        }
         let sources: Vec<Source> = sources.into_iter().skip(index).step_by(count).collect();
-        let memory = Memory::plan(&self.config)?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
             Arc::new(Mlock)
         } else {
@@ -205,19 +216,17 @@ impl Loader {
             &ledger,
         )?;
         let mut options = self.options;
-        options.max_sample_bytes = options.max_sample_bytes.min(memory.pool_bytes as u64 / 2);
-        let shuffle = self.shuffle.map(|wish| {
-            // Half of the pool may hold samples that wait in the shuffle; the slabs at both ends count whole.
-            let held = memory.pool_bytes / 2 - memory.slab_bytes.min(memory.pool_bytes / 4);
-            Shuffle::new(wish.capacity, wish.seed, self.epoch, held as u64)
-        });
+        options.max_sample_bytes = options.max_sample_bytes.min(memory.span_bytes());
+        let shuffle = self
+            .shuffle
+            .map(|wish| Shuffle::new(wish.capacity, wish.seed, self.epoch, memory.span_bytes()));
         let hop = ledger.hop(hop_of(&sources));
         let work = Work {
             sources,
             pool,
             recycler: Recycler::new(memory.batch_bytes, lock, &ledger),
             batch_bytes: memory.batch_bytes,
-            range_bytes: self.config.range_bytes.max(1),
+            range_bytes: memory.range_bytes,
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
             options,
             shuffle,
@@ -228,8 +237,25 @@ impl Loader {
     }
 }
 
+/// The URLs as a ledger may show them: without signatures.
+fn shown(urls: &[String]) -> String {
+    urls.iter()
+        .map(|url| shown_url(url))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// The runtime of one load: network only.
 fn runtime() -> Result<Runtime> {
+    if tokio::runtime::Handle::try_current().is_ok() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "start a load",
+            "",
+            "this thread runs asynchronous tasks, which waiting for a load would block",
+        )
+        .with_help("start and read it on a thread of its own (tokio: spawn_blocking)"));
+    }
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores().clamp(1, 8))
         .thread_name("onecopy-net")

@@ -42,14 +42,14 @@ impl Budget {
         }))
     }
 
-    /// Waits until there is room for one more block. The first block in flight always has room, so that a batch larger
+    /// Waits until there is room for one more block of about `bytes`. The first block in flight always has room, so that a batch larger
     /// than the budget is slow and not impossible. None once the load was stopped.
-    pub(super) fn admit(&self) -> Option<Share> {
+    pub(super) fn admit(&self, bytes: usize) -> Option<Share> {
         let shared = &self.0;
         let mut state = shared.state.lock();
         while !state.is_stopped
             && state.blocks > 0
-            && (state.bytes >= shared.limit_bytes || state.blocks >= shared.limit_blocks)
+            && (state.bytes + bytes > shared.limit_bytes || state.blocks >= shared.limit_blocks)
         {
             shared.changed.wait(&mut state);
         }
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn the_first_block_is_admitted_whatever_its_size_and_the_next_waits() {
         let budget = Budget::new(10, 8);
-        let first = budget.admit().unwrap();
+        let first = budget.admit(1).unwrap();
         first.set(1000);
         let waiting = {
             let budget = budget.clone();
-            crate::sync::spawn("test", move || budget.admit().is_some()).unwrap()
+            crate::sync::spawn("test", move || budget.admit(1).is_some()).unwrap()
         };
         drop(first);
         assert!(waiting.join().unwrap());
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn stopping_ends_every_wait() {
         let budget = Budget::new(1, 1);
-        let _first = budget.admit().unwrap();
+        let _first = budget.admit(1).unwrap();
         let waiting = {
             let budget = budget.clone();
-            crate::sync::spawn("test", move || budget.admit().is_none()).unwrap()
+            crate::sync::spawn("test", move || budget.admit(1).is_none()).unwrap()
         };
         budget.stop();
         assert!(waiting.join().unwrap());

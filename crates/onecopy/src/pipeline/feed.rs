@@ -8,19 +8,22 @@ use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, Wait};
 use crate::store::Object;
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicU64, Ordering};
 
 /// What the fetcher announces, in the order of consumption.
 #[derive(Debug)]
 pub(super) enum Announced {
     /// A shard begins.
     Shard(Object),
-    /// Its next range: requested already, there once the answer is.
-    Range(oneshot::Receiver<Result<Slice>>),
+    /// Its next range: requested already, there once the answer is. With it, how much memory was leased until its end,
+    /// over the whole load.
+    Range(oneshot::Receiver<Result<Slice>>, u64),
     /// The shard ends.
     End,
     /// The shard cannot be read at all.
     Failed(Error),
+    /// There are no more shards.
+    Finished,
 }
 
 /// What [`Feed::next`] gives.
@@ -40,6 +43,8 @@ pub enum Piece {
 #[derive(Debug)]
 pub struct Feed {
     announced: mpsc::UnboundedReceiver<Announced>,
+    leased: Arc<AtomicU64>,
+    is_finished: bool,
     ledger: Arc<Ledger>,
 }
 
@@ -47,52 +52,74 @@ impl Feed {
     pub(super) fn new(announced: mpsc::UnboundedReceiver<Announced>, ledger: &Arc<Ledger>) -> Self {
         Self {
             announced,
+            leased: Arc::new(AtomicU64::new(0)),
+            is_finished: false,
             ledger: Arc::clone(ledger),
         }
     }
 
-    /// Waits for the next piece. None at the end of the last shard, or once the load was stopped.
+    /// Waits for the next piece. None at the end of the last shard.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` where the load was stopped, or its network task is gone: an end that nobody announced is none.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it waits; an iterator would hide that"
+        reason = "it waits and may fail; an iterator would hide that"
     )]
-    pub fn next(&mut self) -> Option<Piece> {
+    pub fn next(&mut self) -> Result<Option<Piece>> {
+        if self.is_finished {
+            return Ok(None);
+        }
         let start = Instant::now();
-        let piece = match self.announced.blocking_recv()? {
-            Announced::Shard(object) => Piece::Shard(object),
-            Announced::End => Piece::End,
-            Announced::Failed(error) => Piece::Failed(error),
-            Announced::Range(answer) => match answer.blocking_recv() {
-                Ok(Ok(slice)) => {
-                    self.ledger.delivered_bytes(slice.len() as u64);
-                    Piece::Bytes(slice)
+        let piece = match self.announced.blocking_recv() {
+            None => return Err(stopped()),
+            Some(Announced::Finished) => {
+                self.is_finished = true;
+                return Ok(None);
+            }
+            Some(Announced::Shard(object)) => Piece::Shard(object),
+            Some(Announced::End) => Piece::End,
+            Some(Announced::Failed(error)) => Piece::Failed(error),
+            Some(Announced::Range(answer, leased_bytes)) => {
+                self.leased.store(leased_bytes, Ordering::Relaxed);
+                match answer.blocking_recv() {
+                    Ok(Ok(slice)) => {
+                        self.ledger.delivered_bytes(slice.len() as u64);
+                        Piece::Bytes(slice)
+                    }
+                    Ok(Err(error)) => Piece::Failed(error),
+                    Err(_gone) => return Err(stopped()),
                 }
-                Ok(Err(error)) => Piece::Failed(error),
-                // The task is gone: the load was stopped.
-                Err(_gone) => return None,
-            },
+            }
         };
         self.ledger.waited(Wait::Network, start.elapsed());
-        Some(piece)
+        Ok(Some(piece))
     }
 
-    /// The bytes of the shard that has just begun. Whatever of them is not taken is passed over by [`Feed::pass_over`].
+    /// How much memory of the pool was leased, over the whole load, for everything up to the last piece. What is held
+    /// back of the stream is measured by this and not by payload: it counts the unused ends of slabs, too.
+    #[must_use]
+    pub fn leased(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.leased)
+    }
+
+    /// The bytes of the shard that has just begun.
     pub fn shard(&mut self) -> ShardBytes<'_> {
         ShardBytes {
             feed: self,
             is_over: false,
-            was_stopped: false,
         }
     }
+}
 
-    /// Passes over the rest of the current shard.
-    pub fn pass_over(&mut self) {
-        while let Some(piece) = self.next() {
-            if matches!(piece, Piece::End) {
-                return;
-            }
-        }
-    }
+fn stopped() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        "read the shards",
+        "",
+        "the load was stopped",
+    )
 }
 
 /// The bytes of one shard, in order.
@@ -100,17 +127,19 @@ impl Feed {
 pub struct ShardBytes<'a> {
     feed: &'a mut Feed,
     is_over: bool,
-    was_stopped: bool,
 }
 
 impl ShardBytes<'_> {
-    /// Passes over what was not taken. Says whether the load goes on.
-    pub fn finish(mut self) -> bool {
-        if !self.is_over {
-            self.feed.pass_over();
-            self.is_over = true;
+    /// Passes over what was not taken.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled`, as [`Feed::next`].
+    pub fn finish(mut self) -> Result<()> {
+        while !self.is_over {
+            self.is_over = matches!(self.feed.next()?, None | Some(Piece::End));
         }
-        !self.was_stopped
+        Ok(())
     }
 }
 
@@ -122,25 +151,47 @@ impl Iterator for ShardBytes<'_> {
             return None;
         }
         match self.feed.next() {
-            Some(Piece::Bytes(slice)) => Some(Ok(slice)),
-            Some(Piece::Failed(error)) => Some(Err(error)),
-            Some(Piece::End) => {
+            Ok(Some(Piece::Bytes(slice))) => Some(Ok(slice)),
+            Ok(Some(Piece::Failed(error))) => Some(Err(error)),
+            Ok(Some(Piece::End)) => {
                 self.is_over = true;
                 None
             }
-            Some(Piece::Shard(_)) => {
-                Some(Err(Error::bug("read a shard", "the one before has no end")))
-            }
-            None => {
+            Ok(Some(Piece::Shard(_)) | None) => {
                 self.is_over = true;
-                self.was_stopped = true;
-                Some(Err(Error::new(
-                    ErrorKind::Cancelled,
-                    "read a shard",
-                    "",
-                    "the load was stopped",
-                )))
+                Some(Err(Error::bug("read a shard", "it has no end")))
+            }
+            Err(error) => {
+                self.is_over = true;
+                Some(Err(error))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_nobody_announced_is_none() {
+        let (announce, announced) = mpsc::unbounded_channel();
+        let mut feed = Feed::new(announced, &Ledger::unread());
+        let (answer, receiver) = oneshot::channel();
+        announce.send(Announced::Range(receiver, 1)).unwrap();
+        drop(answer);
+        assert_eq!(feed.next().unwrap_err().kind(), ErrorKind::Cancelled);
+        drop(announce);
+        assert_eq!(feed.next().unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn an_announced_end_is_one_for_good() {
+        let (announce, announced) = mpsc::unbounded_channel();
+        let mut feed = Feed::new(announced, &Ledger::unread());
+        announce.send(Announced::Finished).unwrap();
+        drop(announce);
+        assert!(feed.next().unwrap().is_none());
+        assert!(feed.next().unwrap().is_none());
     }
 }

@@ -10,7 +10,7 @@ use super::feed::Announced;
 use crate::buffer::{Pool, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
-use crate::size::{to_usize, whole_pages};
+use crate::size::{PAGE, to_usize};
 use crate::store::{ETag, Filled, Object, Source};
 use crate::sync::{Arc, Mutex};
 
@@ -35,6 +35,8 @@ struct Stopped;
 struct Cutter {
     pool: Pool,
     rest: Slab,
+    /// Memory taken out of the pool so far, the unused ends of slabs included.
+    leased_bytes: u64,
 }
 
 impl Cutter {
@@ -42,16 +44,33 @@ impl Cutter {
     async fn take(&mut self, len: usize) -> Result<Slab> {
         if self.rest.len() < len {
             // The old rest goes back first: holding it while waiting could starve a pool of one slab.
+            self.leased_bytes += self.rest.len() as u64;
             self.rest = Slab::heap(0);
             self.rest = self.pool.lease().await?;
         }
+        self.leased_bytes += len as u64;
         Ok(self.rest.split_to(len))
     }
 
-    /// Starts the next object at a page border: O_DIRECT and DMA want that.
-    fn align(&mut self, taken: usize) {
-        let padding = (whole_pages(taken) - taken).min(self.rest.len());
+    /// Starts the next object at a page border: O_DIRECT and DMA want that. Slabs are whole pages, so what is left of
+    /// one tells where its border is.
+    fn align(&mut self) {
+        let padding = self.rest.len() % PAGE;
+        self.leased_bytes += padding as u64;
         drop(self.rest.split_to(padding));
+    }
+
+    /// Takes back the end of what was taken last, if it is that: an object may be shorter than its first range.
+    fn give_back(&mut self, tail: Slab) {
+        let len = tail.len() as u64;
+        let rest = std::mem::replace(&mut self.rest, Slab::heap(0));
+        match tail.join(rest) {
+            Ok(joined) => {
+                self.rest = joined;
+                self.leased_bytes -= len;
+            }
+            Err((_tail, rest)) => self.rest = rest,
+        }
     }
 }
 
@@ -61,15 +80,18 @@ impl Fetcher {
         let mut cutter = Cutter {
             pool: self.pool.clone(),
             rest: Slab::heap(0),
+            leased_bytes: 0,
         };
         let mut ahead = LengthsAhead::default();
         let mut tasks = JoinSet::new();
         let mut coming = sources.into();
         while let Some(source) = ahead.next(&mut coming).await {
             if self.shard(source, &mut cutter, &mut tasks).await.is_err() {
-                break;
+                return;
             }
         }
+        // Nobody listens any more where the load was stopped.
+        let _stopped = self.announce(Announced::Finished);
         drop((cutter, self.announce));
         while tasks.join_next().await.is_some() {}
     }
@@ -94,7 +116,7 @@ impl Fetcher {
             match first {
                 Ok((_, slice)) => {
                     offset = slice.len() as u64;
-                    self.announce_filled(slice)?;
+                    self.announce_filled(slice, cutter.leased_bytes)?;
                 }
                 Err(error) => {
                     self.announce(Announced::Failed(error))?;
@@ -116,10 +138,11 @@ impl Fetcher {
                 }
             };
             while tasks.try_join_next().is_some() {}
-            self.range(&source, offset, target, &version, tasks)?;
+            let memory = (target, cutter.leased_bytes);
+            self.range(&source, offset, memory, &version, tasks)?;
             offset += len as u64;
         }
-        cutter.align(to_usize(offset));
+        cutter.align();
         self.announce(Announced::End)
     }
 
@@ -128,12 +151,12 @@ impl Fetcher {
         &self,
         source: &Source,
         offset: u64,
-        target: Slab,
+        (target, leased_bytes): (Slab, u64),
         version: &Arc<Mutex<Option<ETag>>>,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), Stopped> {
         let (answer, receiver) = oneshot::channel();
-        self.announce(Announced::Range(receiver))?;
+        self.announce(Announced::Range(receiver, leased_bytes))?;
         let (source, hop, version) = (source.clone(), self.hop.clone(), Arc::clone(version));
         tasks.spawn(async move {
             let mut object = source.object.clone();
@@ -150,10 +173,10 @@ impl Fetcher {
     }
 
     /// Announces bytes that are there already.
-    fn announce_filled(&self, slice: Slice) -> Result<(), Stopped> {
+    fn announce_filled(&self, slice: Slice, leased_bytes: u64) -> Result<(), Stopped> {
         let (answer, receiver) = oneshot::channel();
         let _kept_by_the_receiver = answer.send(Ok(slice));
-        self.announce(Announced::Range(receiver))
+        self.announce(Announced::Range(receiver, leased_bytes))
     }
 
     /// Reads the first range of an object whose length nobody told; the answer tells it.
@@ -165,13 +188,17 @@ impl Fetcher {
             .await?;
         let told = (filled.object.len_bytes, filled.target.into_iter().next());
         let (Some(_), Some(mut slab)) = told else {
-            return Err(Error::bug(
-                "read the first range of",
-                "the store told no length",
-            ));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "read",
+                &*source.object.url,
+                "its server does not say how long it is",
+            )
+            .with_help("serve it with a Content-Length and a Content-Range, or put it into S3"));
         };
-        slab.truncate(to_usize(filled.len_bytes));
-        Ok((filled.object, slab.freeze()))
+        let whole = slab.split_to(to_usize(filled.len_bytes).min(slab.len()));
+        cutter.give_back(slab);
+        Ok((filled.object, whole.freeze()))
     }
 }
 
@@ -215,7 +242,8 @@ fn whole(filled: Filled, offset: u64) -> Result<Slice> {
 /// Sources, with the lengths of the next ones looked up while the current one is read.
 #[derive(Default)]
 struct LengthsAhead {
-    waiting: VecDeque<JoinHandle<Source>>,
+    /// Each source as it came, and the task that looks it up.
+    waiting: VecDeque<(Source, JoinHandle<Source>)>,
 }
 
 impl LengthsAhead {
@@ -226,7 +254,8 @@ impl LengthsAhead {
             };
             // The first one is wanted at once: its first range tells the length.
             let is_first = self.waiting.is_empty() && source.object.len_bytes.is_none();
-            self.waiting.push_back(tokio::spawn(async move {
+            let as_it_came = source.clone();
+            let look_up = tokio::spawn(async move {
                 if source.object.len_bytes.is_some() || is_first {
                     return source;
                 }
@@ -238,8 +267,11 @@ impl LengthsAhead {
                     },
                     Err(_reading_will_tell) => source,
                 }
-            }));
+            });
+            self.waiting.push_back((as_it_came, look_up));
         }
-        self.waiting.pop_front()?.await.ok()
+        let (as_it_came, look_up) = self.waiting.pop_front()?;
+        // A look-up that panicked costs the source nothing: reading it will tell.
+        Some(look_up.await.unwrap_or(as_it_came))
     }
 }

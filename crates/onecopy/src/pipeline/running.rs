@@ -11,7 +11,7 @@ use super::budget::Budget;
 use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::Fetcher;
-use super::sample_stage::{self, BlockSink, SampleSink, Ticket, note_skip};
+use super::sample_stage::{BlockSink, SampleSink, Sink, Stage, Ticket, note_skip};
 use crate::batch::{Assembler, Batch, BatchPlan, Done};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
@@ -20,12 +20,12 @@ use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
 use crate::sample::{Sample, SampleOptions, Shuffle};
 use crate::store::Source;
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, channel, spawn};
+use crate::sync::{Arc, AtomicBool, Ordering, channel, spawn};
 
 /// Samples that wait for a consumer who takes them as they are.
 const SAMPLE_QUEUE: usize = 64;
 
-/// Blocks in flight at most, whatever their size: two per decoder keep all of them busy.
+/// Blocks in flight at most, whatever their size: enough that no decoder idles where blocks are single samples.
 const BLOCKS_PER_DECODER: usize = 4;
 
 /// Everything a load needs.
@@ -57,10 +57,22 @@ pub struct Work {
 #[derive(Debug)]
 struct Crew {
     is_stopped: Arc<AtomicBool>,
+    /// See [`Stage`].
+    is_complete: Arc<AtomicBool>,
     fetcher: AbortHandle,
     budget: Budget,
     threads: Vec<JoinHandle<()>>,
     ledger: Arc<Ledger>,
+}
+
+impl Crew {
+    /// What a queue that ended means: the end, or that a thread died, which must never look like one.
+    fn check_end(&self) -> Result<()> {
+        if self.is_complete.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(Error::bug("read the shards", "the sample thread died"))
+    }
 }
 
 impl Drop for Crew {
@@ -69,7 +81,7 @@ impl Drop for Crew {
         self.fetcher.abort();
         self.budget.stop();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on stderr; its work is reported as missing.
+            // A thread that panicked has said so on stderr; whoever waited for it was told, too.
             let _panic = thread.join();
         }
         self.ledger.finish();
@@ -88,6 +100,7 @@ impl Work {
         let task = runtime.spawn(fetcher.run(std::mem::take(&mut self.sources)));
         let crew = Crew {
             is_stopped: Arc::new(AtomicBool::new(false)),
+            is_complete: Arc::new(AtomicBool::new(false)),
             fetcher: task.abort_handle(),
             budget: Budget::new(self.batch_bytes, self.decode_threads * BLOCKS_PER_DECODER),
             threads: Vec::new(),
@@ -112,22 +125,16 @@ impl Work {
     pub fn samples(mut self, runtime: &Handle) -> Result<Samples> {
         let (feed, mut crew) = self.fetch(runtime);
         let (sender, samples) = channel::bounded(SAMPLE_QUEUE);
-        let mut sink = SampleSink {
+        let sink = SampleSink {
             samples: sender,
             ledger: Arc::clone(&self.ledger),
         };
-        let stage = self.stage(
-            &crew,
-            feed,
-            move |feed, options, shuffle, ledger, stopped| {
-                sample_stage::run(feed, &options, shuffle, &ledger, &stopped, &mut sink);
-            },
-        )?;
-        crew.threads.push(stage);
+        self.stage(&mut crew, feed, Box::new(sink))?;
         Ok(Samples {
             samples,
+            is_over: false,
             ledger: self.ledger,
-            _crew: crew,
+            crew,
         })
     }
 
@@ -148,9 +155,8 @@ impl Work {
             .map_err(|error| Error::io("start", "a decoder thread", error))?;
         crew.threads.extend(decoders);
         let (sender, tickets) = channel::unbounded();
-        let gaps = Arc::new(AtomicUsize::new(0));
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
-        let mut sink = BlockSink {
+        let sink = BlockSink {
             hop,
             plan: Arc::new(plan),
             on_error,
@@ -158,48 +164,39 @@ impl Work {
             budget: crew.budget.clone(),
             jobs,
             tickets: sender,
-            gaps: Arc::clone(&gaps),
-            dispatched: 0,
             ledger: Arc::clone(&self.ledger),
             open: None,
-            share: None,
+            usual_bytes: 0,
         };
-        let stage = self.stage(
-            &crew,
-            feed,
-            move |feed, options, shuffle, ledger, stopped| {
-                sample_stage::run(feed, &options, shuffle, &ledger, &stopped, &mut sink);
-            },
-        )?;
-        crew.threads.push(stage);
+        self.stage(&mut crew, feed, Box::new(sink))?;
         Ok(Batches {
             tickets,
             open: None,
             assembler,
-            gaps,
             on_error,
             is_at_end: false,
             has_failed: false,
             gap_hop: self.ledger.hop(Hop::Close),
             ledger: self.ledger,
-            _crew: crew,
+            crew,
         })
     }
 
-    fn stage(
-        &mut self,
-        crew: &Crew,
-        feed: Feed,
-        work: impl FnOnce(Feed, SampleOptions, Option<Shuffle>, Arc<Ledger>, Arc<AtomicBool>)
-        + Send
-        + 'static,
-    ) -> Result<JoinHandle<()>> {
-        let (options, shuffle) = (self.options.clone(), self.shuffle.take());
-        let (ledger, stopped) = (Arc::clone(&self.ledger), Arc::clone(&crew.is_stopped));
-        spawn("sample", move || {
-            work(feed, options, shuffle, ledger, stopped)
-        })
-        .map_err(|error| Error::io("start", "the sample thread", error))
+    /// Starts the sample thread.
+    fn stage(&mut self, crew: &mut Crew, feed: Feed, sink: Box<dyn Sink>) -> Result<()> {
+        let stage = Stage {
+            feed,
+            options: self.options.clone(),
+            shuffle: self.shuffle.take(),
+            ledger: Arc::clone(&self.ledger),
+            is_stopped: Arc::clone(&crew.is_stopped),
+            is_complete: Arc::clone(&crew.is_complete),
+            sink,
+        };
+        let thread = spawn("sample", move || stage.run())
+            .map_err(|error| Error::io("start", "the sample thread", error))?;
+        crew.threads.push(thread);
+        Ok(())
     }
 }
 
@@ -221,8 +218,9 @@ impl Buffers {
 #[derive(Debug)]
 pub struct Samples {
     samples: channel::Receiver<Result<Sample>>,
+    is_over: bool,
     ledger: Arc<Ledger>,
-    _crew: Crew,
+    crew: Crew,
 }
 
 impl Iterator for Samples {
@@ -230,12 +228,27 @@ impl Iterator for Samples {
 
     fn next(&mut self) -> Option<Result<Sample>> {
         let start = Instant::now();
-        let sample = self.samples.recv().ok();
+        let next = self.samples.recv();
         self.ledger.waited(Wait::Consumer, start.elapsed());
-        if let Some(Ok(_)) = &sample {
-            self.ledger.delivered_samples(1);
+        match next {
+            Ok(Ok(sample)) => {
+                self.ledger.delivered_samples(1);
+                return Some(Ok(sample));
+            }
+            Ok(Err(error)) => {
+                self.is_over = true;
+                self.ledger.finish();
+                return Some(Err(error));
+            }
+            Err(channel::RecvError) => {}
         }
-        sample
+        self.ledger.finish();
+        let is_told = std::mem::replace(&mut self.is_over, true);
+        if is_told {
+            None
+        } else {
+            self.crew.check_end().err().map(Err)
+        }
     }
 }
 
@@ -257,14 +270,12 @@ pub struct Batches {
     /// The block whose jobs are being waited for, with what they have reported.
     open: Option<(Ticket, Vec<Done>)>,
     assembler: Assembler,
-    /// Dispatched samples that are in no full batch; tells the sample thread where batches begin now.
-    gaps: Arc<AtomicUsize>,
     on_error: OnError,
     is_at_end: bool,
     has_failed: bool,
     gap_hop: OpenHop,
     ledger: Arc<Ledger>,
-    _crew: Crew,
+    crew: Crew,
 }
 
 impl Batches {
@@ -304,9 +315,6 @@ impl Batches {
         }
         loop {
             if let Some(batch) = self.assembler.pop(&self.gap_hop, self.is_at_end)? {
-                if batch.len < self.assembler.size() {
-                    self.gaps.fetch_add(batch.len, Ordering::Relaxed);
-                }
                 return Ok(Next::Batch(batch));
             }
             if self.is_at_end {
@@ -317,6 +325,7 @@ impl Batches {
                     Ok(ticket) => self.open = Some((ticket?, Vec::new())),
                     Err(channel::RecvTimeoutError::Timeout) => return Ok(Next::NotYet),
                     Err(channel::RecvTimeoutError::Disconnected) => {
+                        self.crew.check_end()?;
                         self.is_at_end = true;
                         continue;
                     }
@@ -333,7 +342,6 @@ impl Batches {
         let Some((ticket, done)) = &mut self.open else {
             return Ok(true);
         };
-        let start = Instant::now();
         loop {
             match ticket.block.reports().recv_deadline(deadline) {
                 Ok(report) => done.push(report),
@@ -341,17 +349,12 @@ impl Batches {
                 Err(channel::RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.ledger.waited(Wait::Decode, start.elapsed());
         let Some((ticket, done)) = self.open.take() else {
             return Ok(true);
         };
         let (filled, failures) = ticket.block.finish(done)?;
-        self.gaps.fetch_add(failures.len(), Ordering::Relaxed);
         for error in failures {
-            if self.on_error == OnError::Raise {
-                return Err(error);
-            }
-            note_skip(&self.ledger, self.on_error, &error);
+            note_skip(&self.ledger, self.on_error, error)?;
         }
         self.assembler.push(filled);
         Ok(true)

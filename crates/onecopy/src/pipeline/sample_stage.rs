@@ -1,14 +1,16 @@
 //! The thread that reads samples out of shards and hands them out: to decoders in blocks, or as they are.
 
+use std::time::Instant;
+
 use super::budget::{Budget, Share};
 use super::feed::{Feed, Piece};
 use crate::batch::{BatchPlan, Block, BlockBuilder, Job};
 use crate::buffer::Recycler;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::{Ledger, OpenHop};
+use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::sample::{Sample, SampleOptions, SampleReader, Shuffle};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, channel};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, channel};
 
 /// A block on its way to the consumer, with its share of the budget.
 #[derive(Debug)]
@@ -22,77 +24,112 @@ pub(super) struct Ticket {
 pub(super) struct Ended;
 
 /// Where samples go.
-pub(super) trait Sink {
+pub(super) trait Sink: Send {
     fn take(&mut self, sample: Sample) -> Result<(), Ended>;
-    fn fail(&mut self, error: Error) -> Ended;
+    /// Hands the error on that ends the load.
+    fn fail(&mut self, error: Error);
+    /// Hands on what is not full yet.
     fn close(&mut self) {}
 }
 
-/// Reads every shard of `feed` to its end.
-pub(super) fn run(
-    mut feed: Feed,
-    options: &SampleOptions,
-    mut shuffle: Option<Shuffle>,
-    ledger: &Arc<Ledger>,
-    is_stopped: &AtomicBool,
-    sink: &mut dyn Sink,
-) {
-    let mut before = 0;
-    let finished = loop {
-        let object = match feed.next() {
-            Some(Piece::Shard(object)) => object,
-            Some(_) => continue,
-            None => break !is_stopped.load(Ordering::Relaxed),
-        };
-        let mut bytes = feed.shard();
-        let reader = SampleReader::new(
-            Arc::clone(&object.url),
-            object.len_bytes,
-            &mut bytes,
-            options.clone(),
-            ledger,
-        );
-        let ended = read_shard(reader, &mut shuffle, &mut before, sink);
-        if ended.is_err() || !bytes.finish() {
-            break false;
+/// What the sample thread works with.
+pub(super) struct Stage {
+    pub(super) feed: Feed,
+    pub(super) options: SampleOptions,
+    pub(super) shuffle: Option<Shuffle>,
+    pub(super) ledger: Arc<Ledger>,
+    /// Somebody wants this to end.
+    pub(super) is_stopped: Arc<AtomicBool>,
+    /// Set at a proper end, an error told included: a queue that ends without it means that this thread died.
+    pub(super) is_complete: Arc<AtomicBool>,
+    pub(super) sink: Box<dyn Sink>,
+}
+
+impl Stage {
+    /// Reads every shard to its end.
+    pub(super) fn run(mut self) {
+        match self.read_shards() {
+            Ok(()) => self.sink.close(),
+            Err(None) => return,
+            Err(Some(error)) => self.sink.fail(error),
         }
-    };
-    if finished && let Some(shuffle) = &mut shuffle {
-        for sample in shuffle.drain() {
-            if sink.take(sample).is_err() {
-                return;
+        self.is_complete.store(true, Ordering::Release);
+    }
+
+    /// The error is none where nobody listens any more.
+    fn read_shards(&mut self) -> Result<(), Option<Error>> {
+        while let Some(piece) = self.feed.next().map_err(|error| self.or_stopped(error))? {
+            match piece {
+                Piece::Shard(object) => {
+                    let leased = self.feed.leased();
+                    let mut bytes = self.feed.shard();
+                    let reader = SampleReader::new(
+                        Arc::clone(&object.url),
+                        object.len_bytes,
+                        &mut bytes,
+                        self.options.clone(),
+                        &self.ledger,
+                    );
+                    let read = read_shard(
+                        reader,
+                        &mut self.shuffle,
+                        &leased,
+                        &self.is_stopped,
+                        self.sink.as_mut(),
+                    );
+                    let finished = read.and_then(|()| bytes.finish().map_err(Some));
+                    finished.map_err(|error| error.and_then(|error| self.or_stopped(error)))?;
+                }
+                Piece::Bytes(_) | Piece::End | Piece::Failed(_) => {
+                    return Err(Some(Error::bug(
+                        "read the shards",
+                        "bytes came outside of a shard",
+                    )));
+                }
             }
         }
+        if let Some(mut shuffle) = self.shuffle.take() {
+            for sample in shuffle.drain() {
+                self.sink.take(sample).map_err(|Ended| None)?;
+            }
+        }
+        Ok(())
     }
-    sink.close();
+
+    /// An end that somebody asked for is no error; one that nobody asked for is ours.
+    fn or_stopped(&self, error: Error) -> Option<Error> {
+        if error.kind() != ErrorKind::Cancelled {
+            return Some(error);
+        }
+        (!self.is_stopped.load(Ordering::Relaxed)).then(|| {
+            Error::bug("read the shards", "the network task ended early").with_source(error)
+        })
+    }
 }
 
 fn read_shard(
     reader: impl Iterator<Item = Result<Sample>>,
     shuffle: &mut Option<Shuffle>,
-    before: &mut u64,
+    leased: &AtomicU64,
+    is_stopped: &AtomicBool,
     sink: &mut dyn Sink,
-) -> Result<(), Ended> {
-    let mut end = 0;
+) -> Result<(), Option<Error>> {
     for sample in reader {
-        let sample = match sample {
-            Ok(sample) => sample,
-            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(Ended),
-            Err(error) => return Err(sink.fail(error)),
-        };
-        end = sample.end_offset;
+        let sample = sample.map_err(Some)?;
+        if is_stopped.load(Ordering::Relaxed) {
+            return Err(None);
+        }
         let Some(shuffle) = shuffle else {
-            sink.take(sample)?;
+            sink.take(sample).map_err(|Ended| None)?;
             continue;
         };
-        let position = *before + sample.offset;
-        let mut due = shuffle.push(sample, position);
+        // Measured in memory leased by the time the sample is whole: see `Feed::leased`.
+        let mut due = shuffle.push(sample, leased.load(Ordering::Relaxed));
         while let Some(sample) = due {
-            sink.take(sample)?;
+            sink.take(sample).map_err(|Ended| None)?;
             due = shuffle.next_due();
         }
     }
-    *before += end;
     Ok(())
 }
 
@@ -108,9 +145,9 @@ impl Sink for SampleSink {
         self.samples.send(Ok(sample)).map_err(|_gone| Ended)
     }
 
-    fn fail(&mut self, error: Error) -> Ended {
-        let _gone = self.samples.send(Err(error));
-        Ended
+    fn fail(&mut self, error: Error) {
+        // Nobody listens any more where the load was stopped.
+        let _stopped = self.samples.send(Err(error));
     }
 }
 
@@ -124,100 +161,94 @@ pub(super) struct BlockSink {
     pub(super) budget: Budget,
     pub(super) jobs: channel::Sender<Job>,
     pub(super) tickets: channel::Sender<Result<Ticket>>,
-    /// Dispatched samples that turned out to be in no full batch.
-    pub(super) gaps: Arc<AtomicUsize>,
-    /// Samples dispatched so far.
-    pub(super) dispatched: usize,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) open: Option<BlockBuilder>,
-    /// The open block's share of the budget.
-    pub(super) share: Option<Share>,
+    /// The block that takes samples now, and its share of the budget.
+    pub(super) open: Option<(BlockBuilder, Share)>,
+    /// How much memory the last block took: what the next one will take, about.
+    pub(super) usual_bytes: usize,
 }
 
 impl BlockSink {
     /// Leaves a sample out, or ends the load with the reason, as the policy says.
     fn refuse(&mut self, error: Error) -> Result<(), Ended> {
-        if self.on_error == OnError::Raise {
-            return Err(self.fail(error));
+        match note_skip(&self.ledger, self.on_error, error) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.fail(error);
+                Err(Ended)
+            }
         }
-        note_skip(&self.ledger, self.on_error, &error);
-        Ok(())
     }
 
-    /// Blocks are batches. After a skip one short block makes up for the gap, and they are batches again.
-    fn next_block_len(&self) -> usize {
-        let size = self.plan.block_len();
-        let in_batches = self
-            .dispatched
-            .saturating_sub(self.gaps.load(Ordering::Relaxed));
-        size - in_batches % size
-    }
-
-    fn start_block(&mut self, first: &Sample) -> Result<Option<BlockBuilder>, Ended> {
-        let share = self.budget.admit().ok_or(Ended)?;
-        let len = self.next_block_len();
+    fn start_block(&mut self, first: &Sample) -> Result<Option<(BlockBuilder, Share)>, Ended> {
+        let start = Instant::now();
+        let share = self.budget.admit(self.usual_bytes).ok_or(Ended)?;
+        self.ledger.waited(Wait::Device, start.elapsed());
+        let len = self.plan.block_len();
         match BlockBuilder::start(&self.hop, &self.plan, first, len, &self.recycler) {
             Ok((builder, block)) => {
-                share.set(builder.len_bytes());
                 let ticket = Ticket {
                     block,
                     _share: share.clone(),
                 };
                 self.tickets.send(Ok(ticket)).map_err(|_gone| Ended)?;
-                self.share = Some(share);
-                Ok(Some(builder))
+                Ok(Some((builder, share)))
             }
-            Err(error) => {
-                drop(share);
-                self.refuse(error)?;
-                Ok(None)
-            }
+            Err(error) => self.refuse(error).map(|()| None),
         }
     }
 }
 
 impl Sink for BlockSink {
     fn take(&mut self, sample: Sample) -> Result<(), Ended> {
-        let mut builder = match self.open.take() {
-            Some(builder) => builder,
-            None => match self.start_block(&sample)? {
-                Some(builder) => builder,
-                None => return Ok(()),
-            },
+        let open = match self.open.take() {
+            Some(open) => Some(open),
+            None => self.start_block(&sample)?,
+        };
+        let Some((mut builder, share)) = open else {
+            return Ok(());
         };
         match builder.push(&self.hop, &self.plan, sample) {
             Ok(job) => {
-                self.dispatched += 1;
-                if let Some(share) = &self.share {
-                    share.set(builder.len_bytes());
-                }
+                share.set(builder.len_bytes());
+                let start = Instant::now();
                 self.jobs.send(job).map_err(|_gone| Ended)?;
+                self.ledger.waited(Wait::Decode, start.elapsed());
             }
             Err(error) => self.refuse(error)?,
         }
         if builder.is_full() {
-            self.share = None;
+            self.usual_bytes = builder.len_bytes();
         } else {
-            self.open = Some(builder);
+            self.open = Some((builder, share));
         }
         Ok(())
     }
 
-    fn fail(&mut self, error: Error) -> Ended {
-        let _gone = self.tickets.send(Err(error));
-        Ended
+    fn fail(&mut self, error: Error) {
+        self.open = None;
+        // Nobody listens any more where the load was stopped.
+        let _stopped = self.tickets.send(Err(error));
     }
 
     fn close(&mut self) {
         self.open = None;
-        self.share = None;
     }
 }
 
 /// Counts a sample that is left out, and says so where the policy is to warn.
-pub(super) fn note_skip(ledger: &Ledger, on_error: OnError, error: &Error) {
+///
+/// # Errors
+///
+/// The error itself where the policy is to raise, or where it says that we are wrong ourselves.
+pub(super) fn note_skip(ledger: &Ledger, on_error: OnError, error: Error) -> Result<()> {
+    let is_ours = matches!(error.kind(), ErrorKind::Bug | ErrorKind::Cancelled);
+    if is_ours || on_error == OnError::Raise {
+        return Err(error);
+    }
     ledger.skipped(error.kind().name(), 1);
     if on_error == OnError::Warn {
-        tracing::warn!(%error, "sample left out");
+        tracing::warn!("sample left out: {error}");
     }
+    Ok(())
 }

@@ -66,8 +66,8 @@ pub struct SampleOptions {
     pub duplicates: Duplicates,
     /// Whether to go on behind an end-of-archive mark, as is needed for `cat a.tar b.tar`.
     pub ignore_zeros: bool,
-    /// The largest sample taken, in bytes over all its members: what has to fit into memory at once, and what a damaged
-    /// size may cost at most.
+    /// The largest sample taken, in bytes of the shard from its first header on: what has to fit into memory at once,
+    /// and what a damaged size may cost at most.
     pub max_sample_bytes: u64,
 }
 

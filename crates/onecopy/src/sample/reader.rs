@@ -157,10 +157,11 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
 
     /// Puts a member's content into the current sample.
     fn fill(&mut self, entry: Entry, name: String) -> Result<(), Box<Damage>> {
+        // What a sample holds of the stream reaches from its first header on, whatever lies between its members.
         let held = self
             .current
             .as_ref()
-            .map_or(0, |open| open.sample.len_bytes() as u64);
+            .map_or(0, |open| entry.offset - open.sample.offset);
         if held.saturating_add(entry.size) > self.options.max_sample_bytes {
             let why = format!(
                 "has a member {name:?} of {} bytes behind {held} bytes, where {} fit",
@@ -171,7 +172,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
                 entry.offset,
                 ErrorKind::LimitReached,
                 &why,
-                "raise `memory` (half of three quarters of it may be one sample), or pack smaller members",
+                "raise `memory`: three sixteenths of it may be one sample; or pack smaller members",
             );
         }
         let Some(open) = &mut self.current else {

@@ -1,5 +1,6 @@
 //! Brace expansion: `a-{000..999}.tar`, `{train,val}`, nested as in a shell.
 
+use super::url::shown;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Names that one pattern may stand for, at most: 10 PB in shards of 1 GB, and a misspelt range is found out.
@@ -33,7 +34,7 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
 
 fn too_many(pattern: &str) -> Error {
     let why = format!("it stands for more than {MAX_NAMES} names");
-    Error::new(ErrorKind::LimitReached, "expand", pattern, why).with_help("check the braces")
+    Error::new(ErrorKind::LimitReached, "expand", shown(pattern), why).with_help("check the braces")
 }
 
 type Parts<'a> = (&'a str, Vec<String>, &'a str);

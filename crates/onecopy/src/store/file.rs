@@ -198,20 +198,32 @@ fn list(request: &ListRequest) -> Result<ListPage> {
         None => b"",
     };
     let mut page = ListPage::default();
-    walk(folder, request, 0, &mut page)?;
+    walk(folder, request, &mut Vec::new(), &mut page)?;
     page.objects.sort_by(|a, b| a.key.cmp(&b.key));
     page.prefixes.sort();
     Ok(page)
 }
 
 #[expect(clippy::disallowed_methods, reason = "paths, not payload")]
-fn walk(folder: &[u8], request: &ListRequest, depth: usize, page: &mut ListPage) -> Result<()> {
+fn walk(
+    folder: &[u8],
+    request: &ListRequest,
+    above: &mut Vec<(u64, u64)>,
+    page: &mut ListPage,
+) -> Result<()> {
     let shown = if folder.is_empty() { b"." } else { folder };
     let path = Path::new(OsStr::from_bytes(shown));
     let too_deep = io::Error::other("folders within folders without end");
-    if depth > MAX_DEPTH {
+    let here = fs::metadata(path).map_err(|error| failed("list", path, error))?;
+    let here = (here.dev(), here.ino());
+    if above.len() > MAX_DEPTH {
         return Err(failed("list", path, too_deep));
     }
+    // A link back to a folder above shows the same files once more, and again below, without end.
+    if above.contains(&here) {
+        return Ok(());
+    }
+    above.push(here);
     for entry in fs::read_dir(path).map_err(|error| failed("list", path, error))? {
         let entry = entry.map_err(|error| failed("list", path, error))?;
         let mut key = folder.to_vec();
@@ -228,12 +240,13 @@ fn walk(folder: &[u8], request: &ListRequest, depth: usize, page: &mut ListPage)
             if is_within && request.is_folded {
                 page.prefixes.push(Key::new(key));
             } else if is_within || prefix.starts_with(&key) {
-                walk(&key, request, depth + 1, page)?;
+                walk(&key, request, above, page)?;
             }
         } else if metadata.is_file() && key.starts_with(prefix) {
             page.objects.push(describe(full, &metadata));
         }
     }
+    above.pop();
     Ok(())
 }
 
@@ -244,7 +257,8 @@ async fn on_a_thread<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(Error::new(
-            ErrorKind::Cancelled,
+            // A panic of ours; or the load was stopped, and then nobody reads this.
+            ErrorKind::Bug,
             "read",
             "a file",
             error.to_string(),

@@ -28,6 +28,7 @@ mod url;
 
 pub use object::{ETag, Key, Object};
 pub use resolve::{Named, open_store, resolve};
+pub use url::shown as shown_url;
 
 use std::fmt::Debug;
 use std::future::Future;

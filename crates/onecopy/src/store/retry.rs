@@ -16,7 +16,7 @@ const CAP: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Retry<'a> {
     limits: &'a Limits,
-    started: Instant,
+    failed_first: Option<Instant>,
     tries: u32,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Retry<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
         Self {
             limits,
-            started: Instant::now(),
+            failed_first: None,
             tries: 1,
         }
     }
@@ -47,7 +47,9 @@ impl<'a> Retry<'a> {
             return Err(self.give_up(failure, format!("gave up after {tries} tries")));
         }
         let delay = delay(self.tries, failure.retry_after);
-        if self.started.elapsed() + delay > self.limits.budget {
+        // From the first failure on: time in our own queue for a connection is nobody's fault.
+        let began = *self.failed_first.get_or_insert_with(Instant::now);
+        if began.elapsed() + delay > self.limits.budget {
             let budget = self.limits.budget.as_secs();
             return Err(self.give_up(failure, format!("gave up after {budget} s")));
         }

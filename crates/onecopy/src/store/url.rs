@@ -72,7 +72,8 @@ fn bad(url: &str, kind: ErrorKind, why: &str, help: &str) -> Error {
 }
 
 /// A URL as it may be shown: a query may be a signature.
-pub(super) fn shown(url: &str) -> &str {
+#[must_use]
+pub fn shown(url: &str) -> &str {
     let is_http = url
         .get(..4)
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));

@@ -89,7 +89,7 @@ fn buffers(
     let bar = context.progress.bytes("buffers");
     let feed = load.output().feed();
     let mut bytes = 0;
-    while let Some(piece) = feed.next() {
+    while let Some(piece) = feed.next()? {
         context.interrupt.check()?;
         match piece {
             Piece::Bytes(slice) => {

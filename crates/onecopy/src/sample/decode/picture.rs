@@ -12,6 +12,9 @@ use crate::error::{ErrorKind, Result};
 /// The largest picture taken, in pixels: 64 million, or 192 MiB as RGB. A header of a few bytes could ask for 12 GiB.
 pub const MAX_PIXELS: usize = 64 << 20;
 
+/// What a thread keeps of its scratch from one picture to the next: a photo of 5 megapixels fits.
+const KEPT_BYTES: usize = 16 << 20;
+
 /// How a picture is brought to another shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fit {
@@ -35,6 +38,15 @@ impl Scratch {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Lets go of what a single large picture left behind: there is one scratch per thread, and they live long.
+    fn let_go(&mut self) {
+        for memory in [&mut self.pixels, &mut self.channels] {
+            if memory.len() > KEPT_BYTES {
+                *memory = Vec::new();
+            }
+        }
     }
 
     /// Memory for pixels of another layout than RGB.
@@ -96,11 +108,12 @@ fn format_of(bytes: &[u8]) -> Result<Format> {
 
 /// Height and width, from the header alone, within the limit.
 pub(super) fn size_of(bytes: &[u8]) -> Result<(u32, u32)> {
-    let (height, width) = match format_of(bytes)? {
+    let format = format_of(bytes)?;
+    let (height, width) = fenced(format, || match format {
         Format::Jpeg => jpeg::size_of(bytes),
         Format::Png => png::size_of(bytes),
         Format::WebP => webp::size_of(bytes),
-    }?;
+    })?;
     if height == 0 || width == 0 {
         let why = format!("its size is {height} x {width}");
         return Err(broken(ErrorKind::Corrupt, "the picture", why));
@@ -125,7 +138,9 @@ pub(super) fn decode(
     let wanted = size.unwrap_or(found);
     expect_len(out, rgb_bytes(wanted))?;
     if wanted == found {
-        return decode_whole(bytes, out, scratch);
+        let outcome = decode_whole(bytes, out, scratch);
+        scratch.let_go();
+        return outcome;
     }
     if out.is_empty() {
         let why = format!("a size of {} x {} was asked for", wanted.0, wanted.1);
@@ -136,6 +151,7 @@ pub(super) fn decode(
     let outcome = decode_whole(bytes, whole, scratch)
         .and_then(|()| resize(whole, found, out, wanted, fit, &mut scratch.resizer));
     scratch.pixels = pixels;
+    scratch.let_go();
     outcome
 }
 
@@ -143,23 +159,22 @@ fn rgb_bytes((height, width): (u32, u32)) -> usize {
     height as usize * width as usize * 3
 }
 
+/// Runs a decoder. They are written by others for the pixels of the whole world: should one of them panic on some bytes,
+/// then these bytes are an error like any other, and the thread lives on.
+fn fenced<T>(format: Format, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_panic| {
+        let why = format!("the {format:?} decoder panicked on it");
+        Err(broken(ErrorKind::Corrupt, "the picture", why))
+    })
+}
+
 /// Decodes the picture as it is.
-///
-/// The decoders are written by others for the pixels of the whole world. Should one of them panic on some bytes, then
-/// these bytes are an error like any other, and the thread lives on.
 fn decode_whole(bytes: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
     let format = format_of(bytes)?;
-    let outcome = catch_unwind(AssertUnwindSafe(|| match format {
+    fenced(format, || match format {
         Format::Jpeg => jpeg::decode(bytes, out),
         Format::Png => png::decode(bytes, out, scratch),
         Format::WebP => webp::decode(bytes, out, scratch),
-    }));
-    outcome.unwrap_or_else(|_panic| {
-        Err(broken(
-            ErrorKind::Corrupt,
-            "the picture",
-            format!("the {format:?} decoder panicked on it"),
-        ))
     })
 }
 

@@ -127,8 +127,8 @@ impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
         self.take_apart(to_usize(len))
     }
 
-    /// Takes what lies in several slices: glued where they are neighbours, else put together piece by piece, so that
-    /// each slice is let go before the next one is waited for.
+    /// Takes what lies in several slices: glued where they are neighbours, else put together piece by piece in memory of
+    /// its own. Until the first stranger comes, what is glued is held while the next slice is waited for.
     fn take_apart(&mut self, len: usize) -> Result<Result<Slice, u64>> {
         let mut glued: Option<Slice> = None;
         let mut apart: Option<Slab> = None;

@@ -28,8 +28,8 @@ test-rust test-python test-real test-copies: test-%:
 	@scripts/test.sh $*
 
 bench:
-	@scripts/build.sh command tar-bench bench-tools
-	@scripts/setup.sh build
+	@scripts/setup.sh test
+	@scripts/build.sh command tar-bench bench-tools package
 	@.venv/bin/python bench/run.py $(BENCH)
 
 clean:

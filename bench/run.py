@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scenarios import buffer_cpu, first_batch, peak_memory, tar_parsing
+from scenarios import buffer_cpu, first_batch, peak_memory, rivals, tar_parsing
 
 from measuring import CLIENT_CORE, ONECOPY, ROOT, SERVER_CORE
 
@@ -27,6 +27,7 @@ SCENARIOS: dict[str, Any] = {
     "peak_memory": peak_memory,
     "first_batch": first_batch,
     "tar_parsing": tar_parsing,
+    "rivals": rivals,
 }
 RUNS_MIN = 5
 

@@ -50,6 +50,12 @@ impl Memory {
         })
     }
 
+    /// How much batch memory is kept while nobody uses it: all that is in flight and as much again, for what the consumer
+    /// holds. Mapping and touching a batch's memory anew costs more than filling it.
+    pub(super) fn kept_bytes(&self) -> usize {
+        2 * self.batch_bytes.max(self.pool_bytes / 2)
+    }
+
     /// How far back in the stream a shuffle may reach, and how much of it one sample may take: a quarter of the pool
     /// each. With the slabs that both touch at their ends, two of the [`SLABS`] are left for what comes next.
     pub(super) fn span_bytes(&self) -> u64 {

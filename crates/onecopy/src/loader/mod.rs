@@ -224,7 +224,7 @@ impl Loader {
         let work = Work {
             sources,
             pool,
-            recycler: Recycler::new(memory.batch_bytes, lock, &ledger),
+            recycler: Recycler::new(memory.kept_bytes(), lock, &ledger),
             batch_bytes: memory.batch_bytes,
             range_bytes: memory.range_bytes,
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),

@@ -67,7 +67,16 @@ impl Recycler {
 
     fn make(&self, len: usize) -> Result<(Region, bool)> {
         let region = Region::map(len)?;
-        let is_locked = match self.shelf.lock.lock(region.start(), region.len()) {
+        // Locking touches every page: a batch of a size that nobody fills would take that memory all the same.
+        let lock = || {
+            if region.len() > self.shelf.keep_bytes {
+                return Err(std::io::Error::other(
+                    "a batch is larger than `memory` foresees",
+                ));
+            }
+            self.shelf.lock.lock(region.start(), region.len())
+        };
+        let is_locked = match lock() {
             Ok(()) => true,
             Err(error) => {
                 self.ledger

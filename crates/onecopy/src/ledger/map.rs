@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::report::{HopReport, Report};
+use super::report::{HopReport, Report, arrived_bytes};
 use crate::route::{Kind, Mover, Space};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -55,15 +55,20 @@ impl Report {
             Kind::Copy => "copy",
             Kind::Transform => "transform",
         };
+        let rate = if hop.busy_seconds > 0.0 {
+            format!("{:.2}", hop.bytes as f64 / 1e9 / hop.busy_seconds)
+        } else {
+            "-".to_owned()
+        };
         writeln!(
             f,
-            "  {:<10} {:<24} {:<11} {:>12.1} {:>10.2} {:>9.2} {:>9.2}  {kind}",
+            "  {:<10} {:<24} {:<11} {:>12.1} {:>10.2} {:>9} {:>9.2}  {kind}",
             hop.hop,
             format!("{} -> {}", hop.from, hop.to),
             by,
             hop.bytes as f64 / MIB,
-            hop.bytes as f64 / (self.payload_bytes as f64).max(1.0),
-            hop.bytes as f64 / 1e9 / hop.busy_seconds.max(1e-9),
+            hop.bytes as f64 / (arrived_bytes(&self.hops, self.payload_bytes) as f64).max(1.0),
+            rate,
             hop.busy_seconds,
         )
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 
-use crate::route::{Fallback, HopSpec, Kind, Mover, Space};
+use crate::route::{Fallback, Hop, HopSpec, Kind, Mover, Space};
 
 /// Bytes moved by one hop.
 #[derive(Debug, Clone, Serialize)]
@@ -239,16 +239,17 @@ impl Report {
 }
 
 fn copies_per_byte(hops: &[HopReport], payload_bytes: u64) -> CopiesPerByte {
+    let arrived = arrived_bytes(hops, payload_bytes);
     let per_byte = |counts: &dyn Fn(&HopReport) -> bool| {
         let bytes: u64 = hops
             .iter()
             .filter(|hop| hop.kind == Kind::Copy && counts(hop))
             .map(|hop| hop.bytes)
             .sum();
-        if payload_bytes == 0 {
+        if arrived == 0 {
             0.0
         } else {
-            bytes as f64 / payload_bytes as f64
+            bytes as f64 / arrived as f64
         }
     };
     CopiesPerByte {
@@ -256,6 +257,17 @@ fn copies_per_byte(hops: &[HopReport], payload_bytes: u64) -> CopiesPerByte {
         user: per_byte(&|hop| hop.by == Mover::Cpu && hop.space == Space::User),
         dma: per_byte(&|hop| hop.by == Mover::Dma),
     }
+}
+
+/// Bytes that came in: more than the payload where a load ended early and left what was read ahead.
+pub(super) fn arrived_bytes(hops: &[HopReport], payload_bytes: u64) -> u64 {
+    let outer = [Hop::Recv, Hop::HeadRest, Hop::TlsCopy, Hop::Read].map(|hop| hop.spec().name);
+    let came: u64 = hops
+        .iter()
+        .filter(|hop| outer.contains(&hop.hop))
+        .map(|hop| hop.bytes)
+        .sum();
+    came.max(payload_bytes)
 }
 
 /// CPU time that this process has used so far, user and system.

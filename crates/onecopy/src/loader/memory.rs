@@ -12,7 +12,7 @@ const POOL_SHARE: (usize, usize) = (3, 4);
 /// one member in 300 does.
 const SLAB_BYTES: usize = 32 * MIB;
 
-/// Slabs at least: some fill while others are read, and some are held back (see [`Memory::span_bytes`]).
+/// Slabs at least: some fill while others are read, and some are held back (see [`Memory::shuffle_bytes`]).
 const SLABS: usize = 8;
 
 /// How the memory is divided.
@@ -56,10 +56,20 @@ impl Memory {
         2 * self.batch_bytes.max(self.pool_bytes / 2)
     }
 
-    /// How far back in the stream a shuffle may reach, and how much of it one sample may take: a quarter of the pool
-    /// each. With the slabs that both touch at their ends, two of the [`SLABS`] are left for what comes next.
-    pub(super) fn span_bytes(&self) -> u64 {
+    /// How much of the stream one sample may take: a quarter of the pool.
+    pub(super) fn sample_bytes(&self) -> u64 {
         self.pool_bytes as u64 / 4
+    }
+
+    /// How far back in the stream a shuffle may reach. With what a sample may take, and the slabs that both touch at
+    /// their ends, two slabs at least are left for what comes next.
+    pub(super) fn shuffle_bytes(&self) -> u64 {
+        let pool_bytes = self.pool_bytes as u64;
+        if self.pool_bytes / self.slab_bytes >= 2 * SLABS {
+            pool_bytes / 2
+        } else {
+            pool_bytes / 4
+        }
     }
 }
 

@@ -216,10 +216,10 @@ impl Loader {
             &ledger,
         )?;
         let mut options = self.options;
-        options.max_sample_bytes = options.max_sample_bytes.min(memory.span_bytes());
+        options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes());
         let shuffle = self
             .shuffle
-            .map(|wish| Shuffle::new(wish.capacity, wish.seed, self.epoch, memory.span_bytes()));
+            .map(|wish| Shuffle::new(wish.capacity, wish.seed, self.epoch, memory.shuffle_bytes()));
         let hop = ledger.hop(hop_of(&sources));
         let work = Work {
             sources,

@@ -89,6 +89,12 @@ impl Stage {
             }
         }
         if let Some(mut shuffle) = self.shuffle.take() {
+            if let Some(few) = shuffle.limited_to() {
+                self.ledger.note(format!(
+                    "the shuffle chose from {few} samples where memory was tightest, not from {}: raise `memory`",
+                    shuffle.capacity()
+                ));
+            }
             for sample in shuffle.drain() {
                 self.sink.take(sample).map_err(|Ended| None)?;
             }

@@ -22,7 +22,10 @@ pub struct Shuffle<T = Sample> {
     /// Arrival number -> place in `held`: the first entry is the oldest.
     places: BTreeMap<u64, usize>,
     arrived: u64,
+    first: Option<u64>,
     newest: u64,
+    /// The fewest samples that were chosen from because more would have reached too far back; none while all fitted.
+    limited_to: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,9 @@ impl<T> Shuffle<T> {
             held: Vec::new(),
             places: BTreeMap::new(),
             arrived: 0,
+            first: None,
             newest: 0,
+            limited_to: None,
         }
     }
 
@@ -62,6 +67,7 @@ impl<T> Shuffle<T> {
     /// Call [`Shuffle::next_due`] afterwards until it has nothing more: one push can make several samples due.
     pub fn push(&mut self, item: T, stream_position: u64) -> Option<T> {
         self.newest = self.newest.max(stream_position);
+        self.first.get_or_insert(stream_position);
         self.places.insert(self.arrived, self.held.len());
         self.held.push(Held {
             item,
@@ -79,15 +85,47 @@ impl<T> Shuffle<T> {
         {
             return self.take(place);
         }
-        if self.held.len() > self.capacity {
+        if self.held.len() > self.capacity.min(self.fitting()) {
+            if self.held.len() <= self.capacity {
+                let now = self.held.len() - 1;
+                self.limited_to = Some(self.limited_to.map_or(now, |before| before.min(now)));
+            }
             return self.take_random();
         }
         None
     }
 
+    /// How many samples can be chosen from without the oldest being forced out often, judged by how densely samples have
+    /// come so far.
+    ///
+    /// A sample stays for as many arrivals as there are places, on average, and by chance much longer. With half as many
+    /// places as samples in the span, one in seven (e^-2) is forced out by its age, and the others leave at random;
+    /// with as many places as samples it would be nearly all, in the order in which they came.
+    fn fitting(&self) -> usize {
+        let passed = self.newest - self.first.unwrap_or(self.newest);
+        if passed == 0 {
+            return usize::MAX;
+        }
+        let in_span =
+            u128::from(self.arrived) * u128::from(self.max_span_bytes) / u128::from(passed);
+        usize::try_from(in_span / 2).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// From how few samples it had to choose, at the least, where memory was too small for what was asked for.
+    #[must_use]
+    pub fn limited_to(&self) -> Option<usize> {
+        self.limited_to
+    }
+
     /// Empties the buffer, in random order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         std::iter::from_fn(|| self.take_random())
+    }
+
+    /// How many samples it was to choose from.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// How many samples are held.

@@ -1,0 +1,136 @@
+//! Shards, settings and a server for tests of whole loads.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses another part of this one"
+)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+use onecopy::Loader;
+use onecopy::batch::{Batch, Column};
+use onecopy::config::LoadConfig;
+use onecopy::sync::{Arc, spawn};
+use onecopy_testkit::tar::TarWriter;
+
+pub const MIB: usize = 1 << 20;
+
+/// A tar of `samples`, each with a label and `len` bytes.
+pub fn shard(samples: &[(String, String)], len: usize) -> Vec<u8> {
+    let mut tar = TarWriter::new();
+    for (key, label) in samples {
+        tar.file(&format!("{key}.cls"), label.as_bytes());
+        tar.file(&format!("{key}.bin"), &vec![7; len]);
+    }
+    tar.finish()
+}
+
+pub fn numbered(range: std::ops::Range<usize>) -> Vec<(String, String)> {
+    range
+        .map(|number| (format!("{number:05}"), number.to_string()))
+        .collect()
+}
+
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+pub fn config(memory: usize) -> LoadConfig {
+    LoadConfig {
+        memory_bytes: Some(memory),
+        decode_threads: Some(2),
+        ..LoadConfig::default()
+    }
+}
+
+pub fn labels(batch: &Batch) -> Vec<i64> {
+    let Some(Column::Tensor(tensor)) = batch.column("cls") else {
+        panic!("no labels")
+    };
+    let words = tensor.bytes.chunks_exact(8);
+    words
+        .map(|word| i64::from_ne_bytes(word.try_into().unwrap()))
+        .collect()
+}
+
+pub fn all(loader: Loader) -> Vec<Batch> {
+    loader.run().unwrap().map(|batch| batch.unwrap()).collect()
+}
+
+/// Serves `bytes` over HTTP by ranges; requests from byte `silent_from` on are never answered.
+pub fn serve(bytes: Vec<u8>, silent_from: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/a.tar", listener.local_addr().unwrap());
+    let bytes = Arc::new(bytes);
+    spawn("test-server", move || {
+        for stream in listener.incoming() {
+            let (stream, bytes) = (stream.unwrap(), Arc::clone(&bytes));
+            spawn("test-connection", move || {
+                answer(&stream, &bytes, silent_from)
+            })
+            .unwrap();
+        }
+    })
+    .unwrap();
+    url
+}
+
+pub fn answer(mut stream: &TcpStream, bytes: &[u8], silent_from: usize) {
+    let mut lines = BufReader::new(stream).lines();
+    loop {
+        let mut range = None;
+        let mut is_head = false;
+        loop {
+            let Some(Ok(line)) = lines.next() else { return };
+            is_head |= line.starts_with("HEAD ");
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
+                let (from, to) = value.split_once('-').unwrap();
+                range = Some((
+                    from.parse::<usize>().unwrap(),
+                    to.parse::<usize>().unwrap() + 1,
+                ));
+            }
+        }
+        if is_head {
+            // As for a URL that is signed for GET alone.
+            let refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+            if stream.write_all(refusal).is_err() {
+                return;
+            }
+            continue;
+        }
+        let (from, to) = range.unwrap_or((0, bytes.len()));
+        if from >= silent_from {
+            continue;
+        }
+        let to = to.min(bytes.len());
+        let status = if range.is_some() {
+            "206 Partial Content"
+        } else {
+            "200 OK"
+        };
+        let part = match range {
+            Some(_) => format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, bytes.len()),
+            None => String::new(),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: \"1\"\r\n{part}\r\n",
+            to - from
+        );
+        if stream
+            .write_all(head.as_bytes())
+            .and_then(|()| stream.write_all(&bytes[from..to]))
+            .is_err()
+        {
+            return;
+        }
+    }
+}

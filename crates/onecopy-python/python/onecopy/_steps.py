@@ -144,7 +144,7 @@ def _parsed(
     for at, item in enumerate(items):
         try:
             values.append(json.loads(item))
-        except ValueError as cause:
+        except (ValueError, RecursionError) as cause:  # nested deeper than Python follows
             values.append(None)
             if at in bad:
                 continue

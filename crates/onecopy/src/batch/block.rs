@@ -91,7 +91,9 @@ impl BlockBuilder {
                 .map_err(|error| select::of_field(first, &name, &error))?;
             let layout = layout_of(value);
             let slab = match &layout {
-                Layout::Tensor(layout) => recycler.lease(layout.len_bytes() * capacity)?,
+                Layout::Tensor(layout) => {
+                    recycler.lease(memory_of(layout.len_bytes(), capacity)?)?
+                }
                 Layout::Items(_) => Slab::heap(0),
             };
             len_bytes += slab.len();
@@ -299,6 +301,22 @@ impl Block {
             failures,
         ))
     }
+}
+
+/// The memory of `capacity` slots.
+fn memory_of(slot_len: usize, capacity: usize) -> Result<usize> {
+    let len = slot_len
+        .checked_mul(capacity)
+        .filter(|len| isize::try_from(*len).is_ok());
+    len.ok_or_else(|| {
+        Error::new(
+            ErrorKind::LimitReached,
+            "make a batch of",
+            format!("{capacity} samples of {slot_len} bytes each"),
+            "no memory is as large as that",
+        )
+        .with_help("make smaller batches")
+    })
 }
 
 /// How a value lies in its column.

@@ -148,8 +148,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
                 entry.offset,
                 ErrorKind::Corrupt,
                 "comes back after other keys, so its sample is in pieces",
-                "members of a sample must stand next to each other: pack with `tar --sort=name`, \
-                 or with `onecopy pack`",
+                "members of a sample must stand next to each other: pack with `tar --sort=name`",
             );
         }
         before

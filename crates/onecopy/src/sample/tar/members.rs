@@ -215,7 +215,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                 Some(at) => {
                     Err(
                         Damage::corrupt("data_after_end", at, "data after the end-of-archive mark")
-                            .with_help("for archives put together with cat, use ignore_zeros"),
+                            .with_help("put one archive into each shard; archives joined by cat need ignore_zeros (SampleOptions of the engine)"),
                     )
                 }
             };

@@ -8,8 +8,8 @@ import tarfile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
-import botocore
+import boto3  # type: ignore[import-untyped]
+import botocore  # type: ignore[import-untyped]
 import meter
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ Sample = tuple[Any, int]
 def decoded(kind: str, body: bytes) -> np.ndarray[Any, Any]:
     """Make an array of a picture or of a saved array."""
     if kind == "npy":
-        return np.load(io.BytesIO(body))
+        array: np.ndarray[Any, Any] = np.load(io.BytesIO(body))
+        return array
     image = Image.open(io.BytesIO(body)).convert("RGB")
     return np.asarray(image.resize((224, 224), Image.Resampling.BILINEAR))
 

@@ -8,7 +8,7 @@ from typing import Any
 import meter
 import numpy as np
 import torch
-import webdataset as wds
+import webdataset as wds  # type: ignore[import-untyped]
 from PIL import Image
 
 

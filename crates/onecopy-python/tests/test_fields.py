@@ -160,3 +160,12 @@ def test_json_is_what_pythons_json_makes_of_it(tmp_path):
     url = shards.write(tmp_path / "a.tar", {str(at): {"json": t} for at, t in enumerate(texts)})
     values = [value for (value,) in onecopy.open(url).decode().to_tuple("json")]
     assert values == [json.loads(text) for text in texts]
+
+
+def test_no_member_stands_in_for_the_key_or_the_shard(tmp_path):
+    url = shards.write(
+        tmp_path / "a.tar", {"a": {"__key__": b"evil", "__shard__": b"x", "txt": b"t"}}
+    )
+    (sample,) = onecopy.open(url)
+    assert (sample["__key__"], sample["txt"]) == ("a", b"t")
+    assert sample["__shard__"].endswith("a.tar")

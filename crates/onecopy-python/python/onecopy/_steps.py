@@ -125,6 +125,8 @@ def _as_dict(
         else:
             items = _parsed(batch, name, values, context, bad) if kind == "json" else values
             value = items if batch.is_batched else items[0]
+        if name in {KEY, SHARD}:
+            continue  # a member of this name must not stand in for the sample's own
         field, slash, array = name.partition("/")
         if slash:
             sample.setdefault(field, {})[array] = value

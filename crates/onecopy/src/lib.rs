@@ -25,6 +25,8 @@ pub mod buffer;
 pub mod config;
 pub mod device;
 pub mod error;
+#[cfg(test)]
+mod fuzzing;
 pub mod ledger;
 pub mod loader;
 pub mod pipeline;

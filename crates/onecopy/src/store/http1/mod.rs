@@ -21,6 +21,8 @@ mod connect;
 mod connection;
 mod endpoint;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod gap;
 mod head;
 mod pool;

@@ -5,6 +5,8 @@
 
 mod account;
 mod address;
+#[cfg(test)]
+mod fuzz;
 mod list;
 mod profile;
 mod refusal;

@@ -27,7 +27,9 @@ TAR_BENCH = ROOT / "target" / "release" / "examples" / "tar_bench"
 TESTKIT = ROOT / "target" / "release" / "onecopy-testkit"
 TOOLS = ROOT / "target" / "bench-tools"
 DATA = ROOT / "target" / "bench-data"
+RIVALS_PYTHON = ROOT / "target" / "rivals" / "bin" / "python"
 BUCKET = "bench"
+KEY_ID, SECRET, REGION = "benchkey", "benchsecret", "us-east-1"
 MIB = 1 << 20
 GB = 1e9
 RANGE_BYTES = 8 * MIB  # what onecopy asks for at once
@@ -80,7 +82,7 @@ def run(command: Command, env: dict[str, str] | None = None, timeout: float = 30
 
 @contextlib.contextmanager
 def serving(root: Path) -> Iterator[int]:
-    """Serve the folders below root as buckets, without signatures, over HTTP; gives the port."""
+    """Serve the folders below root as buckets over HTTP; gives the port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -91,9 +93,10 @@ def serving(root: Path) -> Iterator[int]:
         "serve",
         "--root",
         root,
+        # Signed or not: the floor does not sign, and other clients do.
         "--anonymous",
-        "--port",
-        str(port),
+        *("--key", KEY_ID, "--secret", SECRET),
+        *("--port", str(port)),
     ]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)
@@ -147,14 +150,22 @@ def onecopy_bench(
     keys: list[str],
     to: str,
     *options: str,
+    signs: bool = False,
     env: dict[str, str] | None = None,
 ) -> Run:
     """Run `onecopy bench` on objects of the server; the answer is its ledger."""
     urls = [f"s3://{BUCKET}/{key}" for key in keys]
-    endpoint = ["--endpoint-url", f"http://127.0.0.1:{port}", "--no-sign-request"]
+    endpoint = ["--endpoint-url", f"http://127.0.0.1:{port}"]
+    if not signs:
+        endpoint.append("--no-sign-request")
     command: Command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
-    quiet = {"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
-    return run(command, {**quiet, **(env or {})})
+    account = {
+        "AWS_ACCESS_KEY_ID": KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    return run(command, {**account, **(env or {})})
 
 
 def floor(

@@ -18,12 +18,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scenarios import buffer_cpu, first_batch, peak_memory, rivals, tar_parsing
+from scenarios import buffer_cpu, bytes_beside, first_batch, peak_memory, rivals, tar_parsing
 
 from measuring import CLIENT_CORE, ONECOPY, ROOT, SERVER_CORE
 
 SCENARIOS: dict[str, Any] = {
     "buffer_cpu": buffer_cpu,
+    "bytes_beside": bytes_beside,
     "peak_memory": peak_memory,
     "first_batch": first_batch,
     "tar_parsing": tar_parsing,

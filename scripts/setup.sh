@@ -1,26 +1,29 @@
 #!/usr/bin/env bash
-# Makes .venv, inside the tree, with pinned versions: setup.sh build | test.
-#   build  what building the Python package needs
-#   test   that, and what the tests need
+# Makes .venv, inside the tree, with pinned versions: setup.sh build | test | rivals.
+#   build   what building the Python package needs
+#   test    that, and what the tests need
+#   rivals  target/rivals: the clients that `make bench` puts beside onecopy, on top of .venv
 # A stamp per stage, named by a hash of all that goes into it, makes the second run do nothing.
 set -euo pipefail
 . "$(dirname "$0")/tools.sh"
 cd "$root"
 
-stage=${1:?stage: build or test}
+stage=${1:?stage: build, test or rivals}
 base=$(find_python)
 
 case $stage in
 build) inputs=(requirements/build.txt) ;;
 test) inputs=(requirements/build.txt requirements/test.txt requirements/test-no-deps.txt scripts/cpu_torch.py) ;;
-*) stop "unknown stage: $stage" "build or test" ;;
+rivals) inputs=(requirements/rivals.txt) ;;
+*) stop "unknown stage: $stage" "build, test or rivals" ;;
 esac
+[ "$stage" != rivals ] || venv=$root/target/rivals python=$root/target/rivals/bin/python
 stamp=$venv/.done-$stage-$({ "$base" --version; echo "$venv"; cat "${inputs[@]}"; } | sha256sum | cut -c1-16)
 [ -e "$stamp" ] && "$python" -c '' 2>/dev/null && exit 0
 
 if ! "$python" -m pip --version >/dev/null 2>&1 ||
     [ "$("$python" --version)" != "$("$base" --version)" ]; then
-    say "making .venv with $("$base" --version)"
+    say "making ${venv#"$root"/} with $("$base" --version)"
     rm -rf "$venv"
     "$base" -c 'import ensurepip, venv' 2>/dev/null ||
         stop "$base cannot make virtual environments" "apt-get install python3-venv"
@@ -32,6 +35,12 @@ install=("$python" -m pip install --quiet --retries 10)
 if [ "$stage" = build ]; then
     say "installing requirements/build.txt"
     "${install[@]}" -r requirements/build.txt
+elif [ "$stage" = rivals ]; then
+    say "installing requirements/rivals.txt"
+    "${install[@]}" --no-deps -r requirements/rivals.txt
+    # What these want of torch, numpy and boto3 is in .venv already; what both have is taken from here.
+    site=lib/python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')/site-packages
+    echo "$root/.venv/$site" >"$venv/$site/beside.pth"
 else
     say "installing requirements/test.txt (about a minute)"
     need cc "install a C compiler: apt-get install gcc libc6-dev"

@@ -211,6 +211,12 @@ class Loader(Iterable[Any]):
         Tensors get a first axis [B, ..], over memory that the engine decoded into and that torch,
         numpy and jax share; ``cls`` becomes an int64 tensor [B]; everything else becomes a list.
 
+        Samples of a batch have the same fields, shapes and dtypes; one that differs is an error,
+        and with ``on_error="skip"`` or ``"warn"`` left out and counted. Then it takes two samples
+        of one form to begin a batch of another form than the one before, so that the odd one is
+        left out and not those behind it; where data change their form for good in the midst of a
+        batch, the rest of that batch is left out.
+
         Parameters
         ----------
         size

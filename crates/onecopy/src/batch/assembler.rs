@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::block::{ColumnPlan, Layout};
 use super::column::Batch;
 use super::filled::{Filled, Memory, Row, column};
+use super::form::{ColumnPlan, Layout};
 use crate::buffer::{Recycler, copy};
 use crate::error::Result;
 use crate::ledger::OpenHop;
@@ -217,7 +217,7 @@ impl Packer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BatchPlan, BlockBuilder, Column, Scratch};
+    use super::super::{BatchPlan, BlockBuilder, Column, Picked, Scratch};
     use super::*;
     use crate::buffer::{NoLock, Slice};
     use crate::ledger::Ledger;
@@ -252,16 +252,18 @@ mod tests {
         let (hop, gap) = (ledger.hop(Hop::Decode), ledger.hop(Hop::Close));
         let mut batches = Vec::new();
         for (number, chunk) in labels.chunks(block).enumerate() {
-            let samples: Vec<Sample> = chunk
+            let samples: Vec<Picked> = chunk
                 .iter()
                 .enumerate()
                 .map(|(at, label)| sample(number * block + at, label))
+                .map(|sample| Picked::new(&hop, &plan, sample).unwrap())
                 .collect();
+            let form = samples[0].form().unwrap();
             let (mut builder, filling) =
-                BlockBuilder::start(&hop, &plan, &samples[0], block, &recycler).unwrap();
+                BlockBuilder::start(&plan, form, block, &recycler).unwrap();
             let jobs: Vec<_> = samples
                 .into_iter()
-                .map(|sample| builder.push(&hop, &plan, sample).unwrap())
+                .map(|picked| builder.push(picked).unwrap())
                 .collect();
             drop(builder);
             // The last first: blocks put slots in order, whichever decoder ends first.

@@ -2,49 +2,26 @@
 
 use crate::buffer::{Recycler, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::OpenHop;
-use crate::sample::Sample;
-use crate::sample::decode::{DType, Decoder, TensorLayout, Value};
+use crate::sample::decode::Decoder;
 use crate::sync::{Arc, AtomicUsize, Ordering, channel};
 
 use super::filled::{self, Filled, Row};
+use super::form::{ColumnPlan, Form, Layout};
 use super::job::{Done, Job, Slot};
+use super::picked::Picked;
 use super::plan::BatchPlan;
-use super::select::{self, Chosen};
 
 /// Small values share chunks of this size; a chunk is one lease.
 const CHUNK_BYTES: usize = 1 << 20;
-
-/// What one column of a block holds, fixed by its first sample.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Layout {
-    /// Slots of equal size.
-    Tensor(TensorLayout),
-    /// Values of any length.
-    Items(Items),
-}
-
-/// What values of any length mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Items {
-    Bytes,
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct ColumnPlan {
-    pub(super) name: String,
-    pub(super) decoder: Decoder,
-    pub(super) layout: Layout,
-}
 
 /// Takes samples until a block is full.
 #[derive(Debug)]
 pub struct BlockBuilder {
     capacity: usize,
     taken: usize,
-    columns: Arc<Vec<ColumnPlan>>,
+    /// Samples that came while it was open and had other fields.
+    refused: usize,
+    form: Form,
     /// Per column: what is left of the slots, or of the chunk.
     rest: Vec<Slab>,
     recycler: Recycler,
@@ -65,32 +42,21 @@ pub struct Block {
 }
 
 impl BlockBuilder {
-    /// A block for up to `capacity` samples, laid out by `first`, which is not taken yet.
+    /// A block for up to `capacity` samples of the form `form`.
     ///
     /// # Errors
     ///
-    /// Where a wanted field of `first` is missing or its header does not parse.
+    /// `LimitReached` where there is no memory for it.
     pub fn start(
-        hop: &OpenHop,
         plan: &BatchPlan,
-        first: &Sample,
+        form: Form,
         capacity: usize,
         recycler: &Recycler,
     ) -> Result<(Self, Block)> {
-        let mut columns = Vec::new();
-        let mut rest = Vec::new();
+        let mut rest = Vec::with_capacity(form.columns().len());
         let mut len_bytes = 0;
-        for Chosen {
-            column: name,
-            decoder,
-            bytes,
-        } in select::select(hop, plan, first)?
-        {
-            let value = decoder
-                .probe(&bytes)
-                .map_err(|error| select::of_field(first, &name, &error))?;
-            let layout = layout_of(value);
-            let slab = match &layout {
+        for column in &**form.columns() {
+            let slab = match &column.layout {
                 Layout::Tensor(layout) => {
                     recycler.lease(memory_of(layout.len_bytes(), capacity)?)?
                 }
@@ -98,44 +64,44 @@ impl BlockBuilder {
             };
             len_bytes += slab.len();
             rest.push(slab);
-            columns.push(ColumnPlan {
-                name,
-                decoder,
-                layout,
-            });
         }
         let (sender, receiver) = channel::unbounded();
-        let columns = Arc::new(columns);
         let expected = Arc::new(AtomicUsize::new(0));
+        let block = Block {
+            columns: Arc::clone(form.columns()),
+            done: receiver,
+            expected: Arc::clone(&expected),
+        };
         let builder = Self {
             capacity,
             taken: 0,
-            columns: Arc::clone(&columns),
+            refused: 0,
+            form,
             rest,
             recycler: recycler.clone(),
             done: sender,
             len_bytes,
-            expected: Arc::clone(&expected),
+            expected,
             is_in_place: plan.size.is_none(),
         };
-        Ok((
-            builder,
-            Block {
-                columns,
-                done: receiver,
-                expected,
-            },
-        ))
+        Ok((builder, block))
     }
 
-    /// Gives `sample` its slots. The job is to be run on any thread.
+    /// Gives a sample its slots. The job is to be run on any thread.
     ///
     /// # Errors
     ///
-    /// Where a wanted field is missing, or the fields are not those of the block's first sample. The block is unchanged.
-    pub fn push(&mut self, hop: &OpenHop, plan: &BatchPlan, sample: Sample) -> Result<Job> {
-        let chosen = select::select(hop, plan, &sample)?;
-        let values = self.in_order(&sample, chosen)?;
+    /// `NotFound` where its fields are not those of the block: it gets no slots, and the block one sample less, so that
+    /// data that change their fields for good get a block of their own soon. `LimitReached` where there is no memory; the
+    /// block is then unchanged.
+    pub fn push(&mut self, picked: Picked) -> Result<Job> {
+        let Picked { sample, chosen } = picked;
+        let values = self.form.in_order(chosen).map_err(|chosen| {
+            self.refused += 1;
+            let names = chosen.iter().map(|one| &*one.column);
+            self.form
+                .other_fields(&sample, names, "the batch began with")
+        })?;
         // All memory first: a slot cut off for a sample that is then refused would be a hole.
         for (index, bytes) in values.iter().enumerate() {
             self.make_room(index, bytes.len())?;
@@ -151,19 +117,18 @@ impl BlockBuilder {
         let slot = self.taken;
         self.taken += 1;
         self.expected.store(self.taken, Ordering::Release);
-        let (columns, done) = (Arc::clone(&self.columns), self.done.clone());
         Ok(Job {
             slot,
             sample,
             parts,
-            columns,
-            done,
+            columns: Arc::clone(self.form.columns()),
+            done: self.done.clone(),
         })
     }
 
     /// How many bytes a value of `len` takes in the column, and none where it stays where it is.
     fn slot_len(&self, index: usize, len: usize) -> Option<usize> {
-        let column = &self.columns[index];
+        let column = &self.form.columns()[index];
         if self.is_in_place && matches!(column.decoder, Decoder::Raw) {
             return None;
         }
@@ -193,49 +158,10 @@ impl BlockBuilder {
         }
     }
 
-    /// The values in the order of the columns; a sample with other fields than the block's first is refused.
-    fn in_order(&self, sample: &Sample, mut chosen: Vec<Chosen>) -> Result<Vec<Slice>> {
-        let found = |plan: &ColumnPlan, chosen: &mut Vec<Chosen>| {
-            let at = chosen
-                .iter()
-                .position(|one| one.column == plan.name && one.decoder == plan.decoder)?;
-            Some(chosen.remove(at).bytes)
-        };
-        if chosen.len() == self.columns.len() {
-            let names: Vec<String> = chosen.iter().map(|one| one.column.clone()).collect();
-            let values: Vec<Slice> = self
-                .columns
-                .iter()
-                .filter_map(|plan| found(plan, &mut chosen))
-                .collect();
-            if values.len() == self.columns.len() {
-                return Ok(values);
-            }
-            return Err(self.other_fields(sample, &names));
-        }
-        let names: Vec<String> = chosen.into_iter().map(|one| one.column).collect();
-        Err(self.other_fields(sample, &names))
-    }
-
-    fn other_fields(&self, sample: &Sample, names: &[String]) -> Error {
-        let began: Vec<&str> = self.columns.iter().map(|plan| plan.name.as_str()).collect();
-        Error::new(
-            ErrorKind::NotFound,
-            "batch",
-            select::name_of(sample),
-            format!(
-                "its fields are {}, where the batch began with {}",
-                names.join(", "),
-                began.join(", ")
-            ),
-        )
-        .with_help("name the fields you want: to_tuple(\"jpg\", \"cls\")")
-    }
-
     /// Whether it takes no more.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.taken == self.capacity
+        self.taken + self.refused >= self.capacity
     }
 
     /// Memory leased so far.
@@ -317,24 +243,4 @@ fn memory_of(slot_len: usize, capacity: usize) -> Result<usize> {
         )
         .with_help("make smaller batches")
     })
-}
-
-/// How a value lies in its column.
-pub(super) fn layout_of(value: Value) -> Layout {
-    match value {
-        // Decoders write row-major, whatever the file holds.
-        Value::Tensor(layout) => Layout::Tensor(TensorLayout {
-            is_fortran: false,
-            ..layout
-        }),
-        Value::Int => Layout::Tensor(TensorLayout {
-            dtype: DType::I64,
-            shape: Vec::new(),
-            is_channels_last: false,
-            is_fortran: false,
-        }),
-        Value::Text => Layout::Items(Items::Text),
-        Value::Json => Layout::Items(Items::Json),
-        Value::Bytes(_) => Layout::Items(Items::Bytes),
-    }
 }

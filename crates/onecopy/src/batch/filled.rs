@@ -1,7 +1,7 @@
 //! A block whose jobs have all run.
 
-use super::block::{ColumnPlan, Items, Layout};
 use super::column::{Batch, Column, Tensor};
+use super::form::{ColumnPlan, Items, Layout};
 use super::job::Slot;
 use crate::buffer::{Slab, Slice};
 use crate::error::{Error, Result};

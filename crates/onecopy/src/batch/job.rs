@@ -1,12 +1,11 @@
 //! One sample's way into its slots.
 
-use super::block::{ColumnPlan, Layout, layout_of};
+use super::form::{ColumnPlan, Layout, layout_of, unequal};
 use super::select;
 use crate::buffer::{Slab, Slice};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ledger::OpenHop;
 use crate::sample::Sample;
-use crate::sample::decode::TensorLayout;
 use crate::sync::{Arc, channel};
 
 pub use crate::sample::decode::Scratch;
@@ -85,7 +84,7 @@ fn fill(
     if let Layout::Tensor(wanted) = &column.layout {
         match layout_of(column.decoder.probe(bytes)?) {
             Layout::Tensor(found) if found == *wanted => {}
-            Layout::Tensor(found) => return Err(unequal(wanted, &found)),
+            Layout::Tensor(found) => return Err(unequal(wanted, &found, "its batch has")),
             Layout::Items(_) => {
                 return Err(Error::bug(
                     "decode",
@@ -95,19 +94,4 @@ fn fill(
         }
     }
     column.decoder.decode_into(hop, bytes, out, scratch)
-}
-
-fn unequal(wanted: &TensorLayout, found: &TensorLayout) -> Error {
-    let show = |layout: &TensorLayout| format!("{} {:?}", layout.dtype.name(), layout.shape);
-    Error::new(
-        ErrorKind::InvalidInput,
-        "batch",
-        "",
-        format!(
-            "it is {}, where its batch has {}",
-            show(found),
-            show(wanted)
-        ),
-    )
-    .with_help("give pictures one size (decode(\"rgb\", size=224)), or do without batch()")
 }

@@ -109,17 +109,27 @@ pub(super) fn name_of(sample: &Sample) -> String {
     )
 }
 
+/// Names an error shows; a sample may have a hundred thousand fields.
+const NAMES_SHOWN: usize = 20;
+
+/// Names as an error shows them.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names = names.fuse();
+    let shown: Vec<&str> = names.by_ref().take(NAMES_SHOWN).collect();
+    let shown = shown.join(", ");
+    match names.count() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 fn missing(sample: &Sample, name: &str) -> Error {
-    let present: Vec<&str> = sample
-        .fields
-        .iter()
-        .map(|field| field.name.as_str())
-        .collect();
+    let present = listed(sample.fields.iter().map(|field| &*field.name));
     Error::new(
         ErrorKind::NotFound,
         format!("find field {name:?} in"),
         name_of(sample),
-        format!("it has only {}", present.join(", ")),
+        format!("it has only {present}"),
     )
     .with_help("name alternatives as \"jpg;png\", or leave such samples out with on_error=\"skip\"")
 }

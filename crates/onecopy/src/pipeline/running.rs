@@ -12,13 +12,14 @@ use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::Fetcher;
 use super::sample_stage::{BlockSink, SampleSink, Sink, Stage, Ticket, note_skip};
-use crate::batch::{Assembler, Batch, BatchPlan, Done};
+use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
 use crate::sample::{Sample, SampleOptions, Shuffle};
+use crate::size::to_usize;
 use crate::store::Source;
 use crate::sync::{Arc, AtomicBool, Ordering, channel, spawn};
 
@@ -156,6 +157,9 @@ impl Work {
         crew.threads.extend(decoders);
         let (sender, tickets) = channel::unbounded();
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
+        let is_choosing = on_error != OnError::Raise && plan.block_len() > 1;
+        // As much as one sample may take of the pool.
+        let held_bytes = to_usize(self.options.max_sample_bytes);
         let sink = BlockSink {
             hop,
             plan: Arc::new(plan),
@@ -167,6 +171,8 @@ impl Work {
             ledger: Arc::clone(&self.ledger),
             open: None,
             usual_bytes: 0,
+            opening: is_choosing.then(|| Opening::new(held_bytes)),
+            hold: self.ledger.hop(Hop::Hold),
         };
         self.stage(&mut crew, feed, Box::new(sink))?;
         Ok(Batches {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::budget::{Budget, Share};
 use super::feed::{Feed, Piece};
-use crate::batch::{BatchPlan, Block, BlockBuilder, Job};
+use crate::batch::{BatchPlan, Block, BlockBuilder, Form, Job, Opened, Opening, Picked};
 use crate::buffer::Recycler;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
@@ -172,6 +172,11 @@ pub(super) struct BlockSink {
     pub(super) open: Option<(BlockBuilder, Share)>,
     /// How much memory the last block took: what the next one will take, about.
     pub(super) usual_bytes: usize,
+    /// Decides what the next block is like; none where its first sample does, because samples that differ are an error,
+    /// or because each has a block of its own.
+    pub(super) opening: Option<Opening>,
+    /// `hold`.
+    pub(super) hold: OpenHop,
 }
 
 impl BlockSink {
@@ -186,12 +191,31 @@ impl BlockSink {
         }
     }
 
-    fn start_block(&mut self, first: &Sample) -> Result<Option<(BlockBuilder, Share)>, Ended> {
+    /// Leaves out what is odd, and begins a block where it is known what it is like.
+    fn begin(&mut self, opened: Opened) -> Result<(), Ended> {
+        for error in opened.odd {
+            self.refuse(error)?;
+        }
+        let Some((form, samples)) = opened.block else {
+            return Ok(());
+        };
+        for picked in samples {
+            let started = match self.open.take() {
+                Some(open) => Some(open),
+                None => self.start_block(form.clone())?,
+            };
+            if let Some((builder, share)) = started {
+                self.push(builder, share, picked)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_block(&mut self, form: Form) -> Result<Option<(BlockBuilder, Share)>, Ended> {
         let start = Instant::now();
         let share = self.budget.admit(self.usual_bytes).ok_or(Ended)?;
         self.ledger.waited(Wait::Device, start.elapsed());
-        let len = self.plan.block_len();
-        match BlockBuilder::start(&self.hop, &self.plan, first, len, &self.recycler) {
+        match BlockBuilder::start(&self.plan, form, self.plan.block_len(), &self.recycler) {
             Ok((builder, block)) => {
                 let ticket = Ticket {
                     block,
@@ -203,18 +227,14 @@ impl BlockSink {
             Err(error) => self.refuse(error).map(|()| None),
         }
     }
-}
 
-impl Sink for BlockSink {
-    fn take(&mut self, sample: Sample) -> Result<(), Ended> {
-        let open = match self.open.take() {
-            Some(open) => Some(open),
-            None => self.start_block(&sample)?,
-        };
-        let Some((mut builder, share)) = open else {
-            return Ok(());
-        };
-        match builder.push(&self.hop, &self.plan, sample) {
+    fn push(
+        &mut self,
+        mut builder: BlockBuilder,
+        share: Share,
+        picked: Picked,
+    ) -> Result<(), Ended> {
+        match builder.push(picked) {
             Ok(job) => {
                 share.set(builder.len_bytes());
                 let start = Instant::now();
@@ -230,6 +250,27 @@ impl Sink for BlockSink {
         }
         Ok(())
     }
+}
+
+impl Sink for BlockSink {
+    fn take(&mut self, sample: Sample) -> Result<(), Ended> {
+        let picked = match Picked::new(&self.hop, &self.plan, sample) {
+            Ok(picked) => picked,
+            Err(error) => return self.refuse(error),
+        };
+        if let Some((builder, share)) = self.open.take() {
+            return self.push(builder, share, picked);
+        }
+        let form = match picked.form() {
+            Ok(form) => form,
+            Err(error) => return self.refuse(error),
+        };
+        let opened = match &mut self.opening {
+            Some(opening) => opening.take(&self.hold, picked, form),
+            None => Opened::at_once(form, picked),
+        };
+        self.begin(opened)
+    }
 
     fn fail(&mut self, error: Error) {
         self.open = None;
@@ -238,6 +279,11 @@ impl Sink for BlockSink {
     }
 
     fn close(&mut self) {
+        self.open = None;
+        if let Some(mut opening) = self.opening.take() {
+            // Nobody listens any more, or was told why.
+            let _ended = self.begin(opening.end());
+        }
         self.open = None;
     }
 }

@@ -92,6 +92,8 @@ hops! {
     Straddle = "straddle": Pinned -> Heap, Cpu, User, Copy;
     /// Decompression of a shard (gzip, zstd).
     Inflate = "inflate": Pinned -> Heap, Cpu, User, Transform;
+    /// A sample that waits until another one shows which form its batch has; only where such samples may be left out.
+    Hold = "hold": Pinned -> Heap, Cpu, User, Copy;
     /// A picture or number decoded from its member straight into the batch.
     Decode = "decode": Pinned -> Batch, Cpu, User, Transform;
     /// An array or raw bytes laid into the batch as they are.

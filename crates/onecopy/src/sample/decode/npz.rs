@@ -1,5 +1,7 @@
 //! NumPy's `.npz`: a zip of `.npy` files. Stored ones, as `numpy.savez` writes them, are parts of the archive's own bytes.
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Instant;
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -31,6 +33,13 @@ struct File {
     header_at: u64,
 }
 
+impl File {
+    /// What the array in it is called.
+    fn array(&self) -> &str {
+        self.name.strip_suffix(".npy").unwrap_or(&self.name)
+    }
+}
+
 /// The arrays of an npz, by name without `.npy`, each the bytes of an npy file.
 ///
 /// # Copies
@@ -40,15 +49,19 @@ struct File {
 ///
 /// # Errors
 ///
-/// `Corrupt` or `Truncated` where the archive is damaged (checksums are held against the content), `Unsupported` for
-/// encryption and for methods other than stored and deflated, `LimitReached` for more than 4 GiB.
+/// `Corrupt` or `Truncated` where the archive is damaged (checksums are held against the content), `Corrupt` where arrays
+/// share bytes or a name, `Unsupported` for encryption and for methods other than stored and deflated, `LimitReached` for
+/// more than 4 GiB.
 pub fn npz_members(hop: &OpenHop, bytes: &Slice) -> Result<Vec<(String, Slice)>> {
     check_magic(bytes)?;
     let hop = hop.beside(Hop::Inflate);
     let mut inflated = 0_u64;
     let mut members = Vec::new();
-    for file in directory(bytes)? {
-        let packed = content_of(&file, bytes)?;
+    let (files, directory_at) = directory(bytes)?;
+    // All places first: no byte is looked at twice, so that no archive costs more than its length and what it inflates to.
+    let contents = contents(&files, bytes, directory_at)?;
+    for (file, content) in files.into_iter().zip(contents) {
+        let packed = bytes.slice(content);
         let content = match file.method {
             _ if file.is_encrypted => {
                 let why = format!("{:?} is encrypted", file.name);
@@ -73,8 +86,7 @@ pub fn npz_members(hop: &OpenHop, bytes: &Slice) -> Result<Vec<(String, Slice)>>
         if crc32fast::hash(&content) != file.crc32 {
             return Err(corrupt(format!("the checksum of {:?} is wrong", file.name)));
         }
-        let name = file.name.strip_suffix(".npy").unwrap_or(&file.name);
-        members.push((name.to_owned(), content));
+        members.push((file.array().to_owned(), content));
     }
     Ok(members)
 }
@@ -110,8 +122,8 @@ fn u64_at(bytes: &[u8], at: u64) -> Option<u64> {
     field(bytes, at).map(u64::from_le_bytes)
 }
 
-/// Reads the directory at the archive's end.
-fn directory(bytes: &[u8]) -> Result<Vec<File>> {
+/// Reads the directory at the archive's end; with it, where it begins.
+fn directory(bytes: &[u8]) -> Result<(Vec<File>, u64)> {
     let cut = || broken(ErrorKind::Truncated, WHAT, "its directory is missing");
     // The end record is 22 bytes and a comment of at most 65535.
     let end = bytes
@@ -130,7 +142,7 @@ fn directory(bytes: &[u8]) -> Result<Vec<File>> {
         files.push(file);
         at = next;
     }
-    Ok(files)
+    Ok((files, start))
 }
 
 /// How many files there are, and where the directory begins.
@@ -210,26 +222,50 @@ impl Larger<'_> {
     }
 }
 
-/// The packed content: behind the file's own header, whose name and extra field may be of another length.
-fn content_of(file: &File, bytes: &Slice) -> Result<Slice> {
-    let place = || {
-        if &field::<4>(bytes, file.header_at)? != b"PK\x03\x04" {
-            return None;
-        }
-        let name_len = u64::from(u16_at(bytes, file.header_at + 26)?);
-        let extra_len = u64::from(u16_at(bytes, file.header_at + 28)?);
-        let start = file.header_at + 30 + name_len + extra_len;
-        let end = start.checked_add(file.packed_bytes)?;
-        (end <= bytes.len() as u64).then(|| to_usize(start)..to_usize(end))
-    };
-    match place() {
-        Some(range) => Ok(bytes.slice(range)),
-        None => Err(broken(
-            ErrorKind::Truncated,
-            WHAT,
-            format!("{:?} is not where its directory says", file.name),
-        )),
+/// Where the packed contents lie, in the order of `files`: each in bytes of its own, and all before the directory.
+fn contents(files: &[File], bytes: &[u8], directory_at: u64) -> Result<Vec<Range<usize>>> {
+    let mut names = HashSet::with_capacity(files.len());
+    if let Some(twice) = files.iter().find(|file| !names.insert(file.array())) {
+        let why = format!("two of its arrays are called {:?}", twice.array());
+        return Err(corrupt(why));
     }
+    let mut places = Vec::with_capacity(files.len());
+    for file in files {
+        let content = content_of(file, bytes).filter(|content| content.end <= directory_at);
+        places.push(content.ok_or_else(|| {
+            let why = format!("{:?} is not where its directory says", file.name);
+            broken(ErrorKind::Truncated, WHAT, why)
+        })?);
+    }
+    let mut in_order: Vec<_> = files.iter().zip(&places).collect();
+    in_order.sort_unstable_by_key(|(file, _)| file.header_at);
+    for pair in in_order.windows(2) {
+        if let [(before, content), (next, _)] = pair
+            && next.header_at < content.end
+        {
+            let why = format!(
+                "{:?} and {:?} lie in the same bytes",
+                before.name, next.name
+            );
+            return Err(corrupt(why).with_help("write it with numpy.savez"));
+        }
+    }
+    Ok(places
+        .into_iter()
+        .map(|content| to_usize(content.start)..to_usize(content.end))
+        .collect())
+}
+
+/// The packed content: behind the file's own header, whose name and extra field may be of another length.
+fn content_of(file: &File, bytes: &[u8]) -> Option<Range<u64>> {
+    if &field::<4>(bytes, file.header_at)? != b"PK\x03\x04" {
+        return None;
+    }
+    let name_len = u64::from(u16_at(bytes, file.header_at + 26)?);
+    let extra_len = u64::from(u16_at(bytes, file.header_at + 28)?);
+    let start = file.header_at + 30 + name_len + extra_len;
+    let end = start.checked_add(file.packed_bytes)?;
+    (end <= bytes.len() as u64).then_some(start..end)
 }
 
 fn inflate(hop: &OpenHop, file: &File, packed: &[u8]) -> Result<Slice> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use loads_support::*;
 use onecopy::ErrorKind;
+use onecopy::batch::Column;
 use onecopy::config::LoadConfig;
 use onecopy::pipeline::Next;
 use onecopy_testkit::tar::TarWriter;
@@ -100,6 +101,31 @@ fn a_sample_of_thousands_of_tiny_members_is_refused_before_it_fills_the_pool() {
         .unwrap();
     let error = load.next().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitReached, "{error:?}");
+}
+
+#[test]
+fn samples_of_a_hundred_thousand_fields_are_batched_whatever_the_order_of_their_fields() {
+    const FIELDS: usize = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut tar = TarWriter::new();
+    for part in 0..FIELDS {
+        tar.file(&format!("a.part{part}"), part.to_string().as_bytes());
+    }
+    for part in (0..FIELDS).rev() {
+        tar.file(&format!("b.part{part}"), part.to_string().as_bytes());
+    }
+    let url = write(folder.path(), "a.tar", &tar.finish());
+    // A sample of 100 MB, counting its headers, is a quarter of the pool at most.
+    let batches = all(onecopy::open([url], config(600 * MIB)).batch(2, false));
+    assert_eq!(batches.len(), 1);
+    assert_eq!((batches[0].len, batches[0].columns.len()), (2, FIELDS));
+    for (name, column) in &batches[0].columns {
+        let Column::Bytes(values) = column else {
+            panic!("{name} is no bytes")
+        };
+        let number = name.strip_prefix("part").unwrap();
+        assert!(values.iter().all(|value| &**value == number.as_bytes()));
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::plan::{BatchPlan, Fields};
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
-use crate::sample::Sample;
 use crate::sample::decode::{Decoder, npz_members};
+use crate::sample::{Places, Sample};
 
 /// A wanted field of a sample.
 #[derive(Debug)]
@@ -36,9 +36,13 @@ pub(super) fn select(hop: &OpenHop, plan: &BatchPlan, sample: &Sample) -> Result
             }
         }
         Fields::Named(names) => {
+            let mut places = Places::default();
+            let mut find = |one: &str| {
+                let place = places.find(&sample.fields, |field| &field.name, one.trim())?;
+                sample.fields.get(place)
+            };
             for name in names {
-                let found = name.split(';').find_map(|one| sample.field(one.trim()));
-                let Some(field) = found else {
+                let Some(field) = name.split(';').find_map(&mut find) else {
                     return Err(missing(sample, name));
                 };
                 push(
@@ -132,4 +136,47 @@ fn missing(sample: &Sample, name: &str) -> Error {
         format!("it has only {present}"),
     )
     .with_help("name alternatives as \"jpg;png\", or leave such samples out with on_error=\"skip\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Ledger;
+    use crate::route::Hop;
+    use crate::sample::Field;
+    use crate::sync::Arc;
+
+    #[test]
+    fn a_hundred_thousand_fields_are_found_by_name_and_listed_in_few_words() {
+        const FIELDS: usize = 100_000;
+        let sample = Sample {
+            key: "a".to_owned(),
+            shard: Arc::from("a.tar"),
+            offset: 0,
+            end_offset: 512,
+            fields: (0..FIELDS)
+                .map(|part| Field {
+                    name: format!("part{part}"),
+                    bytes: Slice::empty(),
+                    offset: 0,
+                })
+                .collect(),
+        };
+        let hop = Ledger::unread().hop(Hop::Decode);
+        let mut plan = BatchPlan {
+            fields: Fields::Named(
+                (0..FIELDS)
+                    .rev()
+                    .map(|part| format!("x;part{part}"))
+                    .collect(),
+            ),
+            ..BatchPlan::default()
+        };
+        let chosen = select(&hop, &plan, &sample).unwrap();
+        assert_eq!(chosen.len(), FIELDS);
+        assert_eq!(chosen[0].column, "x;part99999");
+        plan.fields = Fields::Named(vec!["jpg".to_owned()]);
+        let error = select(&hop, &plan, &sample).unwrap_err().to_string();
+        assert!(error.contains("part19 and 99980 more"), "{error}");
+    }
 }

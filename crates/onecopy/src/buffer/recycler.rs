@@ -2,6 +2,7 @@
 //!
 //! Unlike the pool it never makes anybody wait: a consumer who keeps every batch uses memory, but stalls nothing.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::lock::PageLock;
@@ -10,6 +11,7 @@ use super::run::{Home, Run};
 use super::slab::Slab;
 use crate::error::Result;
 use crate::ledger::Ledger;
+use crate::size::PAGE;
 use crate::sync::{Arc, Mutex};
 
 /// A source of batch memory. Clones are handles on the same shelf.
@@ -23,8 +25,42 @@ pub struct Recycler {
 pub(super) struct Shelf {
     keep_bytes: usize,
     lock: Arc<dyn PageLock>,
-    /// Guards the kept regions, each with whether it is locked; held for a push or a search.
-    kept: Mutex<Vec<(Region, bool)>>,
+    /// Guards the kept regions; held for a look-up or a few.
+    kept: Mutex<Kept>,
+}
+
+/// Kept regions, each with whether it is locked. There may be as many as a batch has columns, which is up to whoever wrote
+/// the shards: nothing here looks through all of them.
+#[derive(Default)]
+struct Kept {
+    /// By length, and among equals by age.
+    regions: BTreeMap<(usize, u64), (Region, bool)>,
+    /// The length of each, the oldest first.
+    lens: BTreeMap<u64, usize>,
+    bytes: usize,
+    came: u64,
+}
+
+impl Kept {
+    fn push(&mut self, region: Region, is_locked: bool) {
+        self.came += 1;
+        self.bytes += region.len();
+        self.lens.insert(self.came, region.len());
+        self.regions
+            .insert((region.len(), self.came), (region, is_locked));
+    }
+
+    fn remove(&mut self, len: usize, age: u64) -> Option<(Region, bool)> {
+        let removed = self.regions.remove(&(len, age))?;
+        self.lens.remove(&age);
+        self.bytes -= len;
+        Some(removed)
+    }
+
+    fn remove_oldest(&mut self) -> Option<(Region, bool)> {
+        let (&age, &len) = self.lens.first_key_value()?;
+        self.remove(len, age)
+    }
 }
 
 impl Recycler {
@@ -34,7 +70,7 @@ impl Recycler {
         let shelf = Shelf {
             keep_bytes,
             lock,
-            kept: Mutex::new(Vec::new()),
+            kept: Mutex::new(Kept::default()),
         };
         Self {
             shelf: Arc::new(shelf),
@@ -92,25 +128,23 @@ impl Shelf {
     /// The smallest kept region that holds `len` and wastes at most half of itself.
     fn find(&self, len: usize) -> Option<(Region, bool)> {
         let mut kept = self.kept.lock();
-        let (index, _) = kept
-            .iter()
-            .enumerate()
-            .filter(|(_, (region, _))| region.len() >= len && region.len() / 2 <= len.max(4096))
-            .min_by_key(|(_, (region, _))| region.len())?;
-        Some(kept.remove(index))
+        let (&(region_len, age), _) = kept.regions.range((len, 0)..).next()?;
+        if region_len / 2 > len.max(PAGE) {
+            return None;
+        }
+        kept.remove(region_len, age)
     }
 
     /// Keeps `region`, and lets go of those that were kept longest where that is too much: sizes change, and what is no
     /// longer asked for must make room.
     pub(super) fn put_back(&self, region: Region, is_locked: bool) {
         let mut kept = self.kept.lock();
-        kept.push((region, is_locked));
-        let mut kept_bytes: usize = kept.iter().map(|(region, _)| region.len()).sum();
+        kept.push(region, is_locked);
         let mut gone = Vec::new();
-        while kept_bytes > self.keep_bytes {
-            let (oldest, is_locked) = kept.remove(0);
-            kept_bytes -= oldest.len();
-            gone.push((oldest, is_locked));
+        while kept.bytes > self.keep_bytes
+            && let Some(oldest) = kept.remove_oldest()
+        {
+            gone.push(oldest);
         }
         drop(kept);
         for (region, is_locked) in gone {
@@ -123,7 +157,8 @@ impl Shelf {
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        for (region, is_locked) in self.kept.get_mut().drain(..) {
+        let kept = std::mem::take(self.kept.get_mut());
+        for (region, is_locked) in kept.regions.into_values() {
             if is_locked {
                 self.lock.unlock(region.start(), region.len());
             }
@@ -133,7 +168,7 @@ impl Drop for Shelf {
 
 impl fmt::Debug for Shelf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Shelf({} kept)", self.kept.lock().len())
+        write!(f, "Shelf({} kept)", self.kept.lock().regions.len())
     }
 }
 
@@ -158,6 +193,28 @@ mod tests {
         assert_eq!((second.as_ptr(), second.len()), (address, 9 * 4096));
         let third = recycler.lease(10 * 4096).unwrap();
         drop((second, third));
-        assert_eq!(recycler.shelf.kept.lock().len(), 1);
+        assert_eq!(recycler.shelf.kept.lock().regions.len(), 1);
+    }
+
+    #[test]
+    fn the_smallest_that_fits_is_given_and_none_that_is_far_too_large() {
+        let recycler = Recycler::new(1 << 20, Arc::new(NoLock), &Ledger::unread());
+        let slabs = [8, 2, 4].map(|pages| recycler.lease(pages * PAGE).unwrap());
+        let [large, small, middle] = [0, 1, 2].map(|index| slabs[index].as_ptr());
+        drop(slabs);
+        let again = [3, 1, 5].map(|pages| recycler.lease(pages * PAGE).unwrap());
+        let addresses = [0, 1, 2].map(|index| again[index].as_ptr());
+        assert_eq!(addresses, [middle, small, large]);
+        drop(again);
+        let first = recycler.lease(2 * PAGE).unwrap();
+        let second = recycler.lease(PAGE).unwrap();
+        assert_eq!(first.as_ptr(), small);
+        // What is left has four pages and eight.
+        assert!(![middle, large].contains(&second.as_ptr()));
+        let kept = recycler.shelf.kept.lock();
+        assert_eq!(
+            (kept.regions.len(), kept.lens.len(), kept.bytes),
+            (2, 2, 12 * PAGE)
+        );
     }
 }

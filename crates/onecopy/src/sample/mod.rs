@@ -18,12 +18,14 @@ pub mod decode;
 mod names;
 mod options;
 mod order;
+mod places;
 mod reader;
 mod shuffle;
 mod tar;
 
 pub use options::{Duplicates, KeyRule, SampleOptions};
 pub use order::order_shards;
+pub(crate) use places::Places;
 pub use reader::SampleReader;
 pub use shuffle::Shuffle;
 

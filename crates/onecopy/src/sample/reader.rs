@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::names::{self, Named};
 use super::tar::{Damage, Entry, Members};
-use super::{Duplicates, Field, Sample, SampleOptions};
+use super::{Duplicates, Field, Places, Sample, SampleOptions};
 use crate::buffer::Slice;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
@@ -29,6 +29,8 @@ pub struct SampleReader<I> {
     options: SampleOptions,
     ledger: Arc<Ledger>,
     current: Option<Open>,
+    /// Of the fields of `current`.
+    places: Places,
     /// A member whose header was read and which goes into `current`.
     due: Option<(Entry, String)>,
     /// An error to be given out after the sample before it.
@@ -71,6 +73,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
             options,
             ledger: Arc::clone(ledger),
             current: None,
+            places: Places::default(),
             due: None,
             failed: None,
             is_over: false,
@@ -141,6 +144,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         drop(name);
         let before = self.close();
         self.current = Some(open);
+        self.places.clear();
         self.due = Some((entry, field));
         if !is_new {
             self.refuse(
@@ -177,7 +181,9 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         let Some(open) = &mut self.current else {
             return Ok(());
         };
-        let place = open.sample.fields.iter().position(|old| old.name == name);
+        let place = self
+            .places
+            .find(&open.sample.fields, |old| &old.name, &name);
         if place.is_some() {
             match self.options.duplicates {
                 Duplicates::Error => self.refuse(

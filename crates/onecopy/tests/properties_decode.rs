@@ -73,6 +73,22 @@ proptest! {
         try_all(&bytes);
     }
 
+    // What serde_json takes is what Python takes, but for the words that start with a capital letter.
+    #[test]
+    fn json_without_python_s_own_words_is_what_another_reader_takes(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "[", "]", "[", "]", "{", "}", ",", ":", "\"a\":", "\"", "\\", "u00e9", "n", "0", "1", "-", ".", "e", "E+",
+            "true", "null", " ", "\n", "\u{e9}", "\u{1}",
+        ]), 0..10),
+    ) {
+        let text = pieces.concat();
+        let mut out = vec![0; text.len()];
+        let hop = Ledger::unread().hop(Hop::Decode);
+        let ours = Decoder::Json.decode_into(&hop, text.as_bytes(), &mut out, &mut Scratch::new());
+        let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+        prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?}: {:?}, {:?}", text, ours, theirs);
+    }
+
     #[test]
     fn any_bytes_never_panic(
         magic in prop::sample::select(vec![

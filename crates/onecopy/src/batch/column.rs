@@ -55,7 +55,8 @@ pub enum Column {
     Bytes(Vec<Slice>),
     /// UTF-8, checked, one value per sample.
     Text(Vec<Slice>),
-    /// JSON text, one value per sample; parsed by whoever wants the values.
+    /// JSON text, checked, one value per sample; parsed by whoever wants the values. In UTF-8 unless the shard has it
+    /// otherwise (UTF-16 or UTF-32, told by a mark or by zeros as in RFC 4627, section 3).
     Json(Vec<Slice>),
 }
 

@@ -4,6 +4,7 @@
 //! which the caller adds; threads; and pickle, which runs what it reads.
 
 mod jpeg;
+mod json;
 mod layout;
 mod npy;
 mod npz;
@@ -40,7 +41,9 @@ pub enum Decoder {
     Cls,
     /// UTF-8 text.
     Text,
-    /// JSON: checked to be text, parsed by whoever wants the value.
+    /// JSON: checked to its end, parsed by whoever wants the value. What is taken is what Python's `json.loads` takes (NaN,
+    /// infinities, UTF-16 and UTF-32, too), but for whole numbers of more than 4300 digits and nesting of more than 900
+    /// levels.
     Json,
     /// The bytes as they are.
     Raw,
@@ -57,7 +60,7 @@ pub enum Value {
     Bytes(usize),
     /// Text in UTF-8: the bytes as they are.
     Text,
-    /// JSON in UTF-8: the bytes as they are.
+    /// JSON: the bytes as they are, in UTF-8 unless the shard has it otherwise.
     Json,
     /// A whole number: an `i64` in the machine's byte order.
     Int,
@@ -144,7 +147,7 @@ impl Decoder {
                 lay_as_is(hop, bytes, out)
             }
             Self::Json => {
-                text::check_json(bytes)?;
+                json::check(bytes)?;
                 lay_as_is(hop, bytes, out)
             }
             Self::Npz => {

@@ -1,4 +1,4 @@
-//! Numbers, text and JSON.
+//! Numbers and text.
 
 use super::broken;
 use crate::error::{ErrorKind, Result};
@@ -43,23 +43,4 @@ pub fn parse_int(bytes: &[u8]) -> Result<i64> {
         Some(Err(cause)) => error.with_source(cause),
         _ => error,
     })
-}
-
-/// A light look: UTF-8, and the beginning of some value. A byte order mark, NaN and numbers of any size are fine; what
-/// the value is will be seen by whoever parses it.
-pub(super) fn check_json(bytes: &[u8]) -> Result<()> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let why = format!("it is not UTF-8 at byte {}", error.valid_up_to());
-        broken(ErrorKind::Corrupt, "the JSON", why).with_source(error)
-    })?;
-    match text.trim_ascii_start().bytes().next() {
-        Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'N' | b'I') => Ok(()),
-        Some(first) => Err(broken(
-            ErrorKind::Corrupt,
-            "the JSON",
-            format!("no value begins with {:?}", char::from(first)),
-        )),
-        None => Err(broken(ErrorKind::Corrupt, "the JSON", "it is empty")),
-    }
 }

@@ -136,16 +136,83 @@ def test_json_that_is_none_is_corrupt(tmp_path):
     assert loader.ledger["skipped"]["samples"] == 1
 
 
-def test_json_that_is_none_leaves_the_rest_of_its_batch(tmp_path):
-    texts = [b"0", b"{", b"2", b"[3]", b"}", b""]
+def test_json_that_is_none_leaves_batches_full(tmp_path):
+    texts = [b"0", b"[1,]", b"2", b"[3]", b"}", b""]
     samples = {f"{at}": {"json": text, "cls": b"%d" % at} for at, text in enumerate(texts)}
     url = shards.write(tmp_path / "a.tar", samples)
     loader = onecopy.open(url, as_="numpy", on_error="skip").decode().to_tuple("json", "cls")
-    batches = loader.batch(4)
-    assert [(values, labels.tolist()) for values, labels in batches] == [([0, 2, [3]], [0, 2, 3])]
+    batches = loader.batch(2)
+    assert [(values, labels.tolist()) for values, labels in batches] == [
+        ([0, 2], [0, 2]),
+        ([[3]], [3]),
+    ]
     assert batches.ledger["skipped"] == {"samples": 3, "by_cause": {"corrupt": 3}}
-    with pytest.raises(onecopy.CorruptError, match="sample '1'"):
+    with pytest.raises(onecopy.CorruptError, match="at byte 3") as caught:
         list(onecopy.open(url).decode().batch(4))
+    assert all(part in str(caught.value) for part in ['"json"', '"1"', "a.tar"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 901 + b"]" * 901,
+        b"9" * 4301,
+    ],
+    ids=["deep", "long"],
+)
+def test_json_beyond_the_limits_is_left_out_like_any_other(tmp_path, text):
+    samples = {f"{at}": {"json": b"%d" % at} for at in range(5)}
+    samples["2"]["json"] = text
+    url = shards.write(tmp_path / "a.tar", samples)
+    loader = onecopy.open(url, on_error="skip").decode().to_tuple("json").batch(2)
+    assert [values for (values,) in loader] == [[0, 1], [3, 4]]
+    assert loader.ledger["skipped"] == {"samples": 1, "by_cause": {"limit_reached": 1}}
+
+
+@pytest.mark.parametrize("is_in_python", [False, True])
+@pytest.mark.parametrize(
+    ("widths", "kept"),
+    [
+        ("5444444", [[1, 2, 3], [4, 5, 6]]),
+        ("4454444", [[0, 1, 3], [4, 5, 6]]),
+        ("4445444", [[0, 1, 2], [4, 5, 6]]),
+        ("444555", [[0, 1, 2], [3, 4, 5]]),
+        ("4445", [[0, 1, 2]]),
+        ("5", [[0]]),
+        ("54", [[0]]),
+    ],
+)
+def test_the_odd_picture_is_the_one_that_is_left_out(tmp_path, widths, kept, is_in_python):
+    samples = {
+        f"{at}": {"png": shards.png(4, int(width)), "cls": b"%d" % at}
+        for at, width in enumerate(widths)
+    }
+    url = shards.write(tmp_path / "a.tar", samples)
+    loader = onecopy.open(url, as_="numpy", on_error="skip").decode("rgb").to_tuple("png", "cls")
+    if is_in_python:
+        loader = loader.map(lambda sample: sample)
+    loader = loader.batch(3)
+    assert [labels.tolist() for _, labels in loader] == kept
+    assert loader.ledger["skipped"]["samples"] == len(widths) - sum(map(len, kept))
+
+
+@pytest.mark.parametrize(
+    ("widths", "kept"),
+    [
+        # Three in a row are a change for good; engine and Python lose what they must to see it.
+        ("4444555555", [[0, 1, 2], [3], [7, 8, 9]]),
+        ("5678912344", [[8, 9]]),
+    ],
+)
+def test_data_that_change_in_python_lose_no_more_than_a_batch(tmp_path, widths, kept):
+    samples = {
+        f"{at:02}": {"png": shards.png(4, int(width)), "cls": b"%d" % at}
+        for at, width in enumerate(widths)
+    }
+    url = shards.write(tmp_path / "a.tar", samples)
+    loader = onecopy.open(url, as_="numpy", on_error="skip").decode("rgb").to_tuple("png", "cls")
+    loader = loader.map(lambda sample: sample).batch(3)
+    assert [labels.tolist() for _, labels in loader] == kept
 
 
 def test_decoding_functions_that_fail_name_the_field_and_can_be_skipped(url, caplog):

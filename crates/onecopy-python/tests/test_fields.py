@@ -157,6 +157,9 @@ def test_maps_see_what_stands_before_them(url):
 
 def test_json_is_what_pythons_json_makes_of_it(tmp_path):
     texts = [b"1", b'"a"', b"[]", b"null", b'{"a": 1.5}', json.dumps({"n": [1e300]}).encode()]
+    texts += [b"[Infinity, -Infinity]", b'"\\ud800"', b'"\xed\xa0\x80"', b'{"a": 1, "a": 2}']
+    texts += ['{"ü": 1}'.encode(code) for code in ("utf-8-sig", "utf-16", "utf-16-be", "utf-32")]
+    texts += [b"9" * 4300, b"[" * 800 + b"]" * 800]
     url = shards.write(tmp_path / "a.tar", {str(at): {"json": t} for at, t in enumerate(texts)})
     values = [value for (value,) in onecopy.open(url).decode().to_tuple("json")]
     assert values == [json.loads(text) for text in texts]

@@ -16,6 +16,7 @@ from onecopy.errors import (
     CorruptError,
     Error,
     InvalidInputError,
+    LimitReachedError,
     NotFoundError,
     UnsupportedError,
     told,
@@ -96,24 +97,15 @@ def samples(
         log_waiting()
         if batch is None:
             return
-        bad: set[int] = set()
-        sample = _as_dict(batch, context, is_array_field, bad)
-        count = len(batch)
+        sample = _as_dict(batch, context.arrays, is_array_field)
         del batch  # its bytes may lie in memory that the engine needs for the next one
-        if not bad:
-            yield sample
-        elif len(bad) < count:
-            good = [at for at in range(count) if at not in bad]
-            yield {name: _rows(column, good, context.arrays) for name, column in sample.items()}
+        yield sample
 
 
 def _as_dict(
-    batch: _onecopy.Batch,
-    context: Context,
-    is_array_field: Callable[[str], bool],
-    bad: set[int],
+    batch: _onecopy.Batch, arrays: Arrays, is_array_field: Callable[[str], bool]
 ) -> dict[str, Any]:
-    """Return the batch's columns by name; note in ``bad`` the samples to be left out."""
+    """Return the batch's columns by name."""
     sample: dict[str, Any] = {KEY: batch.keys, SHARD: batch.shards}
     if not batch.is_batched:
         sample = {name: values[0] for name, values in sample.items()}
@@ -121,9 +113,9 @@ def _as_dict(
         value: Any
         if isinstance(values, _onecopy.Tensor):
             is_number = not batch.is_batched and not values.shape and not is_array_field(name)
-            value = values.__index__() if is_number else context.arrays.share(values)
+            value = values.__index__() if is_number else arrays.share(values)
         else:
-            items = _parsed(batch, name, values, context, bad) if kind == "json" else values
+            items = _parsed(batch, name, values) if kind == "json" else values
             value = items if batch.is_batched else items[0]
         if name in {KEY, SHARD}:
             continue  # a member of this name must not stand in for the sample's own
@@ -135,40 +127,22 @@ def _as_dict(
     return sample
 
 
-def _parsed(
-    batch: _onecopy.Batch,
-    name: str,
-    items: Sequence[bytes | str],
-    context: Context,
-    bad: set[int],
-) -> list[Any]:
+def _parsed(batch: _onecopy.Batch, name: str, items: Sequence[bytes | str]) -> list[Any]:
+    """Parse what the engine has checked to be JSON."""
     values = []
-    for at, item in enumerate(items):
+    for key, shard, item in zip(batch.keys, batch.shards, items, strict=True):
         try:
             values.append(json.loads(item))
-        except (ValueError, RecursionError) as cause:  # nested deeper than Python follows
-            values.append(None)
-            if at in bad:
-                continue
-            bad.add(at)
-            error = told(
-                CorruptError,
-                f"decode field {name!r} of",
-                f"sample {batch.keys[at]!r} of {batch.shards[at]}",
-                f"it is no JSON: {cause}",
-                'leave such samples out with on_error="skip"',
-            )
-            error.__cause__ = cause
-            context.leave_out(error)
+        except (ValueError, RecursionError) as cause:
+            # Python's limits, where they are lower than usual or the stack is nearly full.
+            raise told(
+                LimitReachedError,
+                f"parse field {name!r} of",
+                f"sample {key!r} of {shard}",
+                f"it is JSON, and Python cannot hold it: {cause}",
+                "raise sys.setrecursionlimit() or sys.set_int_max_str_digits()",
+            ) from cause
     return values
-
-
-def _rows(column: Any, rows: Sequence[int], arrays: Arrays) -> Any:
-    """Return these rows of a batch's column, copied."""
-    if isinstance(column, dict):
-        return {name: _rows(part, rows, arrays) for name, part in column.items()}
-    values = [column[row] for row in rows]
-    return arrays.stack(values) if arrays.is_array(column) else values
 
 
 def decoded(
@@ -258,13 +232,14 @@ def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator
         "batches were put together in Python, because of a function before batch(): "
         "one more copy of each tensor, beyond the hops above"
     )
-    collator = Collator(context.arrays)
+    collator = Collator(context.arrays, step.size, is_choosing=context.on_error != "raise")
     for sample in stream:
-        problem = collator.add(sample)
-        if problem is not None:
+        for problem in collator.add(sample):
             context.leave_out(problem)
-        elif len(collator) == step.size:
+        if collator.is_due:
             yield collator.take()
+    for problem in collator.end():
+        context.leave_out(problem)
     if len(collator) and not step.is_dropping_last:
         yield collator.take()
 

@@ -86,7 +86,8 @@ class Loader(Iterable[Any]):
         """Decode fields: all by their names, or those that are given.
 
         By their names: npy to arrays, npz to dicts of arrays, cls to ``int``, txt to ``str``, json
-        to objects, pictures as asked for; others stay ``bytes``.
+        to objects, pictures as asked for; others stay ``bytes``. JSON is what ``json.loads`` reads,
+        up to 900 levels deep, with whole numbers of up to 4300 digits.
 
         Parameters
         ----------

@@ -69,9 +69,35 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// Text as it may be shown on a terminal or in a line of a log: what moves the cursor, ends the line or turns the writing
+/// direction is escaped. A key, a name in a tar and a server's words may hold anything.
+#[derive(Debug, Clone, Copy)]
+pub struct Printable<'a>(pub &'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // U+200B on: characters of no width, marks of direction, line and paragraph separators.
+        let is_unfit = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        };
+        let mut rest = self.0;
+        while let Some(at) = rest.find(is_unfit) {
+            let (fit, from) = rest.split_at(at);
+            let mut after = from.chars();
+            f.write_str(fit)?;
+            if let Some(unfit) = after.next() {
+                write!(f, "{}", unfit.escape_default())?;
+            }
+            rest = after.as_str();
+        }
+        f.write_str(rest)
+    }
+}
+
 /// A failure, told for the person who has to do something about it.
 ///
-/// `Display` prints one line: `could not <doing> <target>: <why>`. The alternate form (`{:#}`) adds the chain of
+/// `Display` prints one line: `could not <doing> <target>: <why>`, each part [`Printable`]. The alternate form (`{:#}`) adds the chain of
 /// sources and the help. No secret and no signed URL ever gets in.
 pub struct Error(Box<Inner>);
 
@@ -178,22 +204,22 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
-        write!(f, "could not {}", inner.doing)?;
+        write!(f, "could not {}", Printable(&inner.doing))?;
         if !inner.target.is_empty() {
-            write!(f, " {}", inner.target)?;
+            write!(f, " {}", Printable(&inner.target))?;
         }
-        write!(f, ": {}", inner.why)?;
+        write!(f, ": {}", Printable(&inner.why))?;
         if f.alternate() {
             let mut cause = self.source();
             while let Some(error) = cause {
                 let text = error.to_string();
                 if text != inner.why {
-                    write!(f, "\n  caused by: {text}")?;
+                    write!(f, "\n  caused by: {}", Printable(&text))?;
                 }
                 cause = error.source();
             }
             if let Some(help) = &inner.help {
-                write!(f, "\nhelp: {help}")?;
+                write!(f, "\nhelp: {}", Printable(help))?;
             }
         }
         Ok(())
@@ -236,6 +262,35 @@ mod tests {
             "could not read bytes 0..8388608 of s3://b/a.tar: access denied"
         );
         assert!(format!("{error:#}").ends_with("\nhelp: grant s3:GetObject on b/*"));
+    }
+
+    #[test]
+    fn nothing_in_an_error_moves_the_cursor_or_begins_a_line() {
+        for (text, shown) in [
+            ("a/\u{1b}[2J.tar", "a/\\u{1b}[2J.tar"),
+            ("one\ntwo\r\t\0", "one\\ntwo\\r\\t\\u{0}"),
+            ("\u{85}\u{9b}31m", "\\u{85}\\u{9b}31m"),
+            ("gpj.\u{202e}rat", "gpj.\\u{202e}rat"),
+            (
+                "\u{2028}\u{200b}\u{2066}\u{feff}",
+                "\\u{2028}\\u{200b}\\u{2066}\\u{feff}",
+            ),
+            ("it's \"ä\\b\" 日本 👍", "it's \"ä\\b\" 日本 👍"),
+        ] {
+            assert_eq!(Printable(text).to_string(), shown);
+            let error = Error::new(ErrorKind::Corrupt, text, text, text)
+                .with_source(Error::new(ErrorKind::Io, "", "", text))
+                .with_help(text);
+            let lines: Vec<String> = format!("{error:#}").lines().map(str::to_owned).collect();
+            assert_eq!(
+                lines,
+                [
+                    format!("could not {shown} {shown}: {shown}"),
+                    format!("  caused by: could not : {shown}"),
+                    format!("help: {shown}"),
+                ]
+            );
+        }
     }
 
     #[test]

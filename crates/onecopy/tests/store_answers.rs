@@ -188,14 +188,43 @@ async fn tags_are_opaque_weak_ones_are_compared_and_missing_ones_counted() {
 
 #[tokio::test]
 async fn an_empty_object_is_empty_by_whatever_way_it_is_told() {
-    for lines in ["416 No\nContent-Range: bytes */0", "416 No", "200 OK"] {
-        let outcome = read(vec![(status(lines), Then::Keep)], None, 0, &[10]).await;
-        let filled = outcome.result.unwrap();
-        assert_eq!(
-            (filled.len_bytes, filled.object.len_bytes),
-            (0, Some(0)),
-            "{lines}"
-        );
+    for answers in [
+        &["416 No\nContent-Range: bytes */0"][..],
+        &["200 OK"],
+        // A 416 that does not say how long the object is proves nothing: it is asked for as a whole.
+        &["416 No", "200 OK"],
+        &["416 No\nContent-Range: bytes */1000", "200 OK"],
+        &["416 No\nContent-Range: bytes */*", "200 OK"],
+    ] {
+        let told = answers.iter().map(|lines| (status(lines), Then::Keep));
+        let outcome = read(told.collect(), None, 0, &[10]).await;
+        let filled = outcome.result.as_ref().unwrap();
+        let lens = (filled.len_bytes, filled.object.len_bytes);
+        assert_eq!(lens, (0, Some(0)), "{answers:?}");
+        assert_eq!(outcome.requests.len(), answers.len(), "{answers:?}");
+        if answers.len() == 2 {
+            assert_eq!(outcome.header(1, "range"), None, "{answers:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_range_is_no_empty_object() {
+    let whole = || raw("HTTP/1.1 200 OK\nContent-Length: 1000", &body(0, 1000));
+    let no = || (status("416 No"), Then::Keep);
+    let outcome = read(vec![no(), (whole(), Then::Keep)], None, 0, &[4096]).await;
+    outcome.assert_bytes(0, 1000);
+    for (answers, offset, kind) in [
+        // It does not fit, and ranges are refused.
+        (vec![no(), (whole(), Then::Keep)], 0, ErrorKind::Unsupported),
+        (vec![no(), no()], 0, ErrorKind::Unsupported),
+        // Behind the first byte there may be an end, but it has to be told.
+        (vec![no()], 100, ErrorKind::InvalidInput),
+    ] {
+        let asked = answers.len();
+        let outcome = read(answers, None, offset, &[500]).await;
+        assert_eq!((outcome.kind(), outcome.requests.len()), (kind, asked));
+        assert!(outcome.report.hops.iter().all(|hop| hop.bytes == 0));
     }
 }
 

@@ -130,6 +130,39 @@ async fn what_stays_is_an_error_of_the_right_kind_and_never_wrong_bytes() {
 }
 
 #[tokio::test]
+async fn an_object_is_empty_only_where_that_is_proven() {
+    let server = FaultServer::start().unwrap();
+    let source_of = |script: &str, len: usize| {
+        let (mut source, _) = source(&server, script);
+        let key = format!("{script}/{len}/object");
+        let (_, named) = open_store(&format!("s3://bkt/{key}"), &config(&server)).unwrap();
+        let Named::Object(object) = named else {
+            panic!("an object")
+        };
+        source.object = object;
+        (source, key)
+    };
+    // The server's own 416 says `bytes */0`; the scripted one says nothing, and is once or for ever.
+    for script in ["ok", "status=416x1", "status=416x1+nobody", "chunked"] {
+        let (source, _) = source_of(script, 0);
+        let filled = read(&source, 0, LEN).await.0.unwrap();
+        assert_eq!(
+            (filled.len_bytes, filled.object.len_bytes),
+            (0, Some(0)),
+            "{script}"
+        );
+        let (source, key) = source_of(script, LEN);
+        let filled = read(&source, 0, LEN).await.0.unwrap();
+        assert_right(&filled, &key, 0, script);
+    }
+    for len in [0, LEN] {
+        let (source, _) = source_of("status=416x*", len);
+        let error = read(&source, 0, LEN).await.0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
+    }
+}
+
+#[tokio::test]
 async fn many_ranges_at_once_over_failing_connections_are_all_right() {
     let server = FaultServer::start().unwrap();
     let (mut first, key) = source(&server, "cut=3000x9+reset=2000x5+status=503x3");

@@ -22,7 +22,7 @@ struct Reading<'a> {
     room: u64,
     /// Bytes that are in it.
     filled: u64,
-    /// Whether the object was known to fit when reading began: then it is asked for without a range.
+    /// Whether to ask without a range: the object was known to fit when reading began, or its server refuses ranges.
     is_whole: bool,
 }
 
@@ -107,7 +107,7 @@ impl Reading<'_> {
             206 if !is_whole => self.take_part(answer, from, to).await,
             200 => self.take_whole(answer).await,
             412 => Err(origin::changed("it is not the version whose reading began")),
-            416 => self.take_nothing(&answer, from),
+            416 if !is_whole => self.take_nothing(&answer, from),
             206 => Err(Failure::corrupt(
                 "part of the object came back where all of it was asked for",
             )),
@@ -205,16 +205,20 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// 416: the object ends before `from`. That is its end where its length was not known, and a change where it was.
+    /// 416: the object ends at or before `from`. That is its end where its length was not known, and a change where it
+    /// was. The status alone proves nothing, for some servers and proxies refuse any range so: `Content-Range` must say
+    /// that the object ends at `from`. Where it does not, a plain GET tells what there is.
     fn take_nothing(&mut self, answer: &Answer, from: u64) -> Result<(), Failure> {
         let total = ContentRange::read(&answer.head).and_then(|range| range.total);
         if self.object.len_bytes.is_some() || self.filled > 0 {
             return Err(origin::changed("it has become shorter"));
         }
-        match total {
-            Some(total) if total == from => {}
-            None if from == 0 => {}
-            _ => return Err(past_the_end(total)),
+        if total != Some(from) {
+            if from > 0 {
+                return Err(past_the_end(total));
+            }
+            self.is_whole = true;
+            return Ok(());
         }
         origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
         self.object.len_bytes = Some(from);

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::batch::{BatchPlan, Fields};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
-use crate::config::LoadConfig;
+use crate::config::{LoadConfig, OnError};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
@@ -18,7 +18,7 @@ use crate::pipeline::{Batches, Buffers, Samples, Work};
 use crate::route::{Fallback, Hop, Route, RouteWish};
 use crate::sample::decode::Decoder;
 use crate::sample::{SampleOptions, Shuffle, order_shards};
-use crate::store::{Source, resolve, shown_url};
+use crate::store::{Absent, Source, resolve_with, shown_url};
 use crate::sync::Arc;
 use memory::Memory;
 
@@ -189,7 +189,13 @@ impl Loader {
         }
         let memory = Memory::plan(&self.config)?;
         let runtime = runtime()?;
-        let mut sources = runtime.block_on(resolve(&self.urls, &self.config.store))?;
+        // A file that is not there is a lost shard as an object in S3 is, where the policy passes over it.
+        let absent = match self.config.on_error {
+            OnError::Raise => Absent::Refused,
+            OnError::Warn | OnError::Skip => Absent::Kept,
+        };
+        let found = resolve_with(&self.urls, &self.config.store, absent);
+        let mut sources = runtime.block_on(found)?;
         if let Some(wish) = self.shuffle {
             order_shards(&mut sources, wish.seed, self.epoch);
         }

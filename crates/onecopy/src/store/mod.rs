@@ -7,14 +7,16 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `url`, `braces`, `resolve`, `stores` | from what people write to objects and their stores |
+//! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
 //! | `origin`, `ranged`, `retry` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
 mod braces;
 mod dates;
+mod escape;
 mod file;
+mod glob;
 mod http;
 mod http1;
 mod object;
@@ -25,9 +27,10 @@ mod retry;
 mod s3;
 mod stores;
 mod url;
+mod url_list;
 
 pub use object::{ETag, Key, Object};
-pub use resolve::{Named, open_store, resolve};
+pub use resolve::{Absent, Named, is_pattern, open_store, resolve, resolve_with};
 pub use url::shown as shown_url;
 
 use std::fmt::Debug;

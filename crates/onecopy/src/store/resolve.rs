@@ -1,17 +1,16 @@
 //! From what people write to the objects they mean.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use super::braces::Names;
 use super::file::FileStore;
+use super::glob::Glob;
 use super::stores::Stores;
 use super::url::{Place, shown};
-use super::{Key, ListRequest, Object, Source, Store, braces};
+use super::url_list::{MAX_URL_BYTES, list_file, read_list};
+use super::{Key, ListRequest, Object, Source, Store, escape};
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -27,8 +26,20 @@ const SHARD_ENDINGS: [&str; 7] = [
     ".tar.gzip",
 ];
 
-/// A file with a list longer than this is refused: 64 MiB are a million URLs.
-const MAX_LIST_FILE: u64 = 64 << 20;
+/// Names that lists and braces may give in one call, at most: a million shards of 1 GB are 1 PB, a misspelt range is
+/// found out, and what is kept of a million stays below 1 GB of memory.
+pub(super) const MAX_NAMES: u64 = 1_000_000;
+
+/// What becomes of that which is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// A file that is not there, or may not be looked at, is an error; so is a pattern that nothing matches.
+    Refused,
+    /// Such a file is kept, so that reading it tells; a pattern that nothing matches is an error.
+    Kept,
+    /// Such a file is kept; a pattern that nothing matches names nothing.
+    Ignored,
+}
 
 /// What a URL names, as [`open_store`] tells it.
 #[derive(Debug, Clone)]
@@ -45,7 +56,11 @@ pub enum Named {
 ///
 /// `InvalidInput` for what is no URL, a bucket or profile that cannot be; `Unsupported` for schemes of later versions.
 pub fn open_store(url: &str, config: &StoreConfig) -> Result<(Arc<dyn Store>, Named)> {
-    let place = Place::read(url)?;
+    let place = match Place::read(url)? {
+        // A file that bears the very name is meant, whatever characters are in it.
+        Place::File(path) if path.exists() => Place::File(path),
+        _ => Place::read(&escape::unescaped(url))?,
+    };
     let (store, object) = Stores::new(config).open(&place)?;
     let named = match &place {
         Place::S3 { key, .. } if key.is_empty() || key.ends_with('/') => Named::Prefix(object.key),
@@ -59,26 +74,52 @@ pub fn open_store(url: &str, config: &StoreConfig) -> Result<(Arc<dyn Store>, Na
     Ok((store, named))
 }
 
+/// Whether `url` may stand for something else than the one object or prefix that it is written like: it has braces, or is
+/// a glob. In an HTTP URL `?` begins a query, and there are no globs.
+#[must_use]
+pub fn is_pattern(url: &str) -> bool {
+    let is_http = matches!(Place::read(url), Ok(Place::Http(_)));
+    escape::has_braces(url) || !is_http && escape::has_glob(url)
+}
+
 /// Finds the objects that `urls` name, in their order.
 ///
 /// Each may be
 ///
 /// - `s3://bucket/key`, `http(s)://host/path`, `file:///path` or a bare path;
-/// - any of them with braces: `train-{000..999}.tar`, `{train,val}-{0..9}.tar`, expanded in the order written;
+/// - any of them with braces, as in bash: `train-{000..999}.tar`, `{train,val}-{0..9..2}.tar`, `{a..f}`, nested, in the
+///   order written;
 /// - for S3 and files, a glob: `*` and `?` within one folder, `**` over folders, `[a-z]`; in byte order. An object
 ///   that bears the very name is taken too;
 /// - for S3 and files, a prefix that ends in `/` (or a bare bucket): everything below that is named like a shard
 ///   (`.tar`, `.tar.gz`, `.tgz`, `.tar.zst`, `.tzst`), in byte order. Use a glob to take other names;
-/// - a file with a list, one URL a line, `#` at the start of a line for remarks: `@path`, or a path that ends in
-///   `.txt` or `.list`.
+/// - a file with a list, one URL a line, `#` at the start of a line for remarks: `@path`, `@-` for stdin, or a path that
+///   ends in `.txt` or `.list`.
+///
+/// A backslash before one of `* ? [ ] { } , \` makes it stand for itself; before anything else it is itself. A file that
+/// bears the very name as written is meant, whatever characters are in it.
 ///
 /// Objects in S3 and on web servers that are named outright are not looked up: reading tells whether they exist.
 ///
 /// # Errors
 ///
-/// `NotFound` where a pattern, prefix or file matches nothing; `InvalidInput`, `Unsupported` for what cannot be a URL;
-/// and whatever a listing can meet.
+/// `NotFound` where a pattern, prefix or file matches nothing; `LimitReached` for more than a million names, a list of
+/// more than 64 MiB, a URL of more than 64 KiB; `InvalidInput`, `Unsupported` for what cannot be a URL; and whatever a
+/// listing can meet.
 pub async fn resolve(urls: &[String], config: &StoreConfig) -> Result<Vec<Source>> {
+    resolve_with(urls, config, Absent::Refused).await
+}
+
+/// As [`resolve`], with a word on that which is not there.
+///
+/// # Errors
+///
+/// As [`resolve`], but for what `absent` says.
+pub async fn resolve_with(
+    urls: &[String],
+    config: &StoreConfig,
+    absent: Absent,
+) -> Result<Vec<Source>> {
     if urls.is_empty() {
         return Err(Error::new(
             ErrorKind::InvalidInput,
@@ -87,104 +128,161 @@ pub async fn resolve(urls: &[String], config: &StoreConfig) -> Result<Vec<Source
             "no URL was given",
         ));
     }
-    let mut stores = Stores::new(config);
-    let mut sources = Vec::new();
+    let mut search = Search {
+        stores: Stores::new(config),
+        absent,
+        names_left: MAX_NAMES,
+        sources: Vec::new(),
+    };
     for url in urls {
         match list_file(url) {
             Some(path) => {
-                for line in read_list(path)? {
+                for line in read_list(path, search.names_left)? {
                     if list_file(&line).is_some() {
                         let why = "a list cannot contain another list";
                         return Err(Error::new(ErrorKind::InvalidInput, "read", path, why));
                     }
-                    add(&mut stores, &line, &mut sources).await?;
+                    search.add(&line).await?;
                 }
             }
-            None => add(&mut stores, url, &mut sources).await?,
+            None => search.add(url).await?,
         }
     }
-    Ok(sources)
+    Ok(search.sources)
 }
 
-/// Adds everything that one URL stands for.
-async fn add(stores: &mut Stores, url: &str, sources: &mut Vec<Source>) -> Result<()> {
-    // A file that bears the very name is meant, whatever characters are in it.
-    let is_literal = matches!(Place::read(url)?, Place::File(path) if path.is_file());
-    let names = if is_literal {
-        vec![url.to_owned()]
-    } else {
-        braces::expand(url)?
-    };
-    for name in names {
-        let place = Place::read(&name)?;
-        let (store, object) = stores.open(&place)?;
-        match &place {
-            Place::Http(_) => sources.push(Source { store, object }),
-            Place::S3 { key, .. } => {
-                let is_prefix = key.is_empty() || key.ends_with('/');
-                if is_prefix || has_glob(key) {
-                    add_listed(&store, object.key, is_prefix, &name, sources).await?;
-                } else {
-                    sources.push(Source { store, object });
-                }
-            }
-            Place::File(path) => {
-                let text = path.as_os_str().to_string_lossy();
-                let is_prefix = is_folder_name(path);
-                if !is_literal && (is_prefix || has_glob(&text)) {
-                    add_listed(&store, object.key, is_prefix, &name, sources).await?;
-                } else {
-                    let object = FileStore::look_up(path)?;
-                    sources.push(Source { store, object });
-                }
-            }
+/// What was found so far.
+struct Search {
+    stores: Stores,
+    absent: Absent,
+    names_left: u64,
+    sources: Vec<Source>,
+}
+
+impl Search {
+    /// Adds everything that one URL stands for.
+    async fn add(&mut self, url: &str) -> Result<()> {
+        let start = || shown(url).chars().take(200).collect::<String>();
+        if url.len() > MAX_URL_BYTES {
+            let why = format!("it has {} bytes, where {MAX_URL_BYTES} fit", url.len());
+            return Err(
+                Error::new(ErrorKind::LimitReached, "use the URL", start(), why)
+                    .with_help("write many names into a file, one a line, and name it as @file"),
+            );
         }
+        // A file that bears the very name is meant, whatever characters are in it.
+        if let Place::File(path) = Place::read(url)?
+            && path.is_file()
+        {
+            self.take_names(1, start)?;
+            return self.add_file(&path);
+        }
+        let names = Names::read(url)?;
+        self.take_names(names.count(), start)?;
+        for name in names.iter() {
+            self.add_name(&name).await?;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Adds what a listing finds for a prefix or a glob.
-async fn add_listed(
-    store: &Arc<dyn Store>,
-    pattern: Key,
-    is_prefix: bool,
-    name: &str,
-    sources: &mut Vec<Source>,
-) -> Result<()> {
-    let glob = if is_prefix {
-        None
-    } else {
-        Some(Glob::new(&pattern, name)?)
-    };
-    let prefix = glob.as_ref().map_or(pattern, Glob::prefix);
-    let listed = list_all(store, prefix, name).await?;
-    let seen = listed.len();
-    let is_meant = |object: &Object| match &glob {
-        Some(glob) => glob.is_match(&object.key),
-        None => is_shard_name(&object.key),
-    };
-    let mut meant: Vec<Object> = listed.into_iter().filter(is_meant).collect();
-    if meant.is_empty() {
-        let why = match (is_prefix, seen) {
-            (true, 0) => "there is nothing below it".to_owned(),
-            (true, _) => format!("{seen} objects are below it, but none is named like a shard"),
-            (false, 0) => "nothing matches".to_owned(),
-            (false, _) => format!("none of the {seen} objects that begin like it match"),
-        };
-        return Err(Error::new(ErrorKind::NotFound, "find", shown(name), why).with_help(
-            if is_prefix {
-                "shards end in .tar, .tar.gz, .tgz, .tar.zst; for other names use a glob, such as **"
+    fn take_names(&mut self, count: u64, pattern: impl Fn() -> String) -> Result<()> {
+        let left = self.names_left.checked_sub(count);
+        self.names_left = left.ok_or_else(|| {
+            let why = if count == u64::MAX {
+                format!("it stands for more names than can be counted, where {MAX_NAMES} fit")
             } else {
-                "* and ? stay within a folder, ** goes below; see what is there with onecopy ls"
-            },
-        ));
+                format!("with its {count} names, more than {MAX_NAMES} are given")
+            };
+            Error::new(ErrorKind::LimitReached, "expand", pattern(), why).with_help(
+                "check the braces; name many shards by a prefix (s3://b/train/) or a glob",
+            )
+        })?;
+        Ok(())
     }
-    meant.sort_by(|a, b| a.key.cmp(&b.key));
-    sources.extend(meant.into_iter().map(|object| Source {
-        store: Arc::clone(store),
-        object,
-    }));
-    Ok(())
+
+    /// Adds what a name without braces stands for.
+    async fn add_name(&mut self, name: &str) -> Result<()> {
+        let place = Place::read(&escape::unescaped(name))?;
+        let is_prefix = match &place {
+            Place::Http(_) => false,
+            Place::S3 { key, .. } => key.is_empty() || key.ends_with('/'),
+            Place::File(path) => is_folder_name(path),
+        };
+        // On a web server `?` begins a query, and nothing can be listed. A prefix is meant as it is written.
+        let is_glob = !is_prefix && !matches!(place, Place::Http(_)) && escape::has_glob(name);
+        if let Place::File(path) = &place
+            && !is_prefix
+            && !is_glob
+        {
+            return self.add_file(path);
+        }
+        let place = if is_glob { Place::read(name)? } else { place };
+        let (store, object) = self.stores.open(&place)?;
+        if is_prefix || is_glob {
+            return self.add_listed(&store, object.key, is_prefix, name).await;
+        }
+        self.sources.push(Source { store, object });
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<()> {
+        let (store, unknown) = self.stores.open(&Place::File(path.to_owned()))?;
+        let object = match FileStore::look_up(path) {
+            Err(error) if self.absent == Absent::Refused => return Err(error),
+            // Reading will tell.
+            Err(_) => unknown,
+            Ok(object) => object,
+        };
+        self.sources.push(Source { store, object });
+        Ok(())
+    }
+
+    /// Adds what a listing finds for a prefix or a glob.
+    async fn add_listed(
+        &mut self,
+        store: &Arc<dyn Store>,
+        pattern: Key,
+        is_prefix: bool,
+        name: &str,
+    ) -> Result<()> {
+        let glob = if is_prefix {
+            None
+        } else {
+            Some(Glob::new(&pattern, name)?)
+        };
+        let prefix = glob.as_ref().map_or(pattern, |glob| glob.prefix().clone());
+        let listed = list_all(store, prefix, name).await?;
+        let seen = listed.len();
+        let is_meant = |object: &Object| match &glob {
+            Some(glob) => glob.is_match(&object.key),
+            None => is_shard_name(&object.key),
+        };
+        let mut meant: Vec<Object> = listed.into_iter().filter(is_meant).collect();
+        if meant.is_empty() && self.absent != Absent::Ignored {
+            return Err(nothing_found(name, is_prefix, seen));
+        }
+        meant.sort_by(|a, b| a.key.cmp(&b.key));
+        self.sources.extend(meant.into_iter().map(|object| Source {
+            store: Arc::clone(store),
+            object,
+        }));
+        Ok(())
+    }
+}
+
+fn nothing_found(name: &str, is_prefix: bool, seen: usize) -> Error {
+    let why = match (is_prefix, seen) {
+        (true, 0) => "there is nothing below it".to_owned(),
+        (true, _) => format!("{seen} objects are below it, but none is named like a shard"),
+        (false, 0) => "nothing matches".to_owned(),
+        (false, _) => format!("none of the {seen} objects that begin like it match"),
+    };
+    Error::new(ErrorKind::NotFound, "find", shown(name), why).with_help(if is_prefix {
+        "shards end in .tar, .tar.gz, .tgz, .tar.zst; for other names use a glob, such as **"
+    } else {
+        "* and ? stay within a folder, ** goes below, a backslash makes them stand for themselves; see what is there \
+         with onecopy ls"
+    })
 }
 
 /// Every object whose key begins with `prefix`, each once.
@@ -216,54 +314,6 @@ async fn list_all(store: &Arc<dyn Store>, prefix: Key, name: &str) -> Result<Vec
     }
 }
 
-/// A pattern over whole keys.
-struct Glob {
-    matcher: GlobMatcher,
-    pattern: Key,
-}
-
-impl Glob {
-    fn new(pattern: &Key, name: &str) -> Result<Self> {
-        let text = String::from_utf8_lossy(pattern.as_bytes());
-        // Braces are expanded by now: what is left of them is meant as it stands.
-        let text = text.replace('{', "[{]").replace('}', "[}]");
-        let built = GlobBuilder::new(&text)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build();
-        let glob = built.map_err(|error| {
-            Error::new(
-                ErrorKind::InvalidInput,
-                "read the pattern",
-                shown(name),
-                error.to_string(),
-            )
-        })?;
-        Ok(Self {
-            matcher: glob.compile_matcher(),
-            pattern: pattern.clone(),
-        })
-    }
-
-    /// What every match begins with.
-    fn prefix(&self) -> Key {
-        let bytes = self.pattern.as_bytes();
-        let end = bytes
-            .iter()
-            .position(|byte| b"*?[\\".contains(byte))
-            .unwrap_or(bytes.len());
-        Key::new(&bytes[..end])
-    }
-
-    fn is_match(&self, key: &Key) -> bool {
-        *key == self.pattern || self.matcher.is_match(OsStr::from_bytes(key.as_bytes()))
-    }
-}
-
-fn has_glob(text: &str) -> bool {
-    text.contains(['*', '?', '['])
-}
-
 fn is_folder_name(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(b"/")
 }
@@ -277,68 +327,9 @@ fn is_shard_name(key: &Key) -> bool {
     })
 }
 
-/// The path of a file with a list, where `url` names one.
-fn list_file(url: &str) -> Option<&str> {
-    if let Some(path) = url.strip_prefix('@') {
-        return Some(path);
-    }
-    let is_list = url.ends_with(".txt") || url.ends_with(".list");
-    let path = url.strip_prefix("file://").unwrap_or(url);
-    (is_list && !path.contains("://")).then_some(path)
-}
-
-fn read_list(path: &str) -> Result<Vec<String>> {
-    let failed = |error| {
-        Error::io("read the list", path, error).with_help("one URL a line; # begins a remark")
-    };
-    let len = fs::metadata(path).map_err(failed)?.len();
-    if len > MAX_LIST_FILE {
-        let why = format!("{len} bytes are more than {MAX_LIST_FILE}");
-        return Err(Error::new(
-            ErrorKind::LimitReached,
-            "read the list",
-            path,
-            why,
-        ));
-    }
-    let text = fs::read_to_string(path).map_err(failed)?;
-    let lines: Vec<String> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(str::to_owned)
-        .collect();
-    if lines.is_empty() {
-        return Err(Error::new(
-            ErrorKind::NotFound,
-            "read the list",
-            path,
-            "it names nothing",
-        ));
-    }
-    Ok(lines)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn globs_stay_within_a_folder_unless_told_otherwise() {
-        let matches = |pattern: &str, key: &str| {
-            Glob::new(&Key::new(pattern), pattern)
-                .unwrap()
-                .is_match(&Key::new(key))
-        };
-        assert!(matches("a/*.tar", "a/b.tar"));
-        assert!(!matches("a/*.tar", "a/b/c.tar"));
-        assert!(matches("a/**/*.tar", "a/b/c.tar"));
-        assert!(matches("a/b?[0-9].tar", "a/bx7.tar"));
-        assert!(matches("a/[x].tar", "a/[x].tar"), "the very name");
-        assert!(matches("a/{x*", "a/{xy"));
-        let prefix = |pattern: &str| Glob::new(&Key::new(pattern), pattern).unwrap().prefix();
-        assert_eq!(prefix("a/b-[0-9]*.tar").as_bytes(), b"a/b-");
-        assert!(Glob::new(&Key::new("a/[b"), "a/[b").is_err());
-    }
 
     #[test]
     fn shards_are_told_by_their_names() {
@@ -351,10 +342,12 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_files_of_this_machine() {
-        assert_eq!(list_file("@urls"), Some("urls"));
-        assert_eq!(list_file("file:///a/urls.txt"), Some("/a/urls.txt"));
-        assert_eq!(list_file("s3://b/urls.txt"), None);
-        assert_eq!(list_file("a.tar"), None);
+    fn a_question_mark_is_a_query_in_http_only() {
+        for url in ["s3://b/a?.tar", "https://h/{0..3}.tar", "a/*", "[x]"] {
+            assert!(is_pattern(url), "{url}");
+        }
+        for url in ["https://h/a?b", "HTTP://h/a*", "s3://b/a", r"s3://b/\*\{"] {
+            assert!(!is_pattern(url), "{url}");
+        }
     }
 }

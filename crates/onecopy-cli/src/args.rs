@@ -188,7 +188,7 @@ pub(crate) struct BenchArgs {
     /// Run so many times and show the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = runs())]
     pub(crate) repeat: u32,
-    /// What to do with a sample that cannot be read: raise, warn, skip
+    /// What to do with a sample or shard that cannot be read: raise, warn, skip
     #[arg(long, value_name = "POLICY", default_value = "raise")]
     pub(crate) on_error: OnError,
     #[command(flatten)]

@@ -7,9 +7,9 @@ use onecopy::{Error, ErrorKind};
 pub(crate) enum Exit {
     /// Done, and the answer is yes where there was a question.
     Done,
-    /// It ran, but the answer is no, or some items failed.
+    /// It ran to its end, but the answer is no, or some items failed or were skipped.
     No,
-    /// It could not run: bad arguments or an error.
+    /// It could not run, or not to its end: bad arguments or an error.
     Failed,
     /// Ctrl-C.
     Interrupted,

@@ -77,15 +77,50 @@ def test_a_missing_field_names_sample_shard_and_what_is_there(gapped):
 def test_skipped_samples_are_counted_and_batches_stay_full(gapped):
     loader = onecopy.open(gapped, as_="numpy", on_error="skip").decode().to_tuple("cls").batch(3)
     assert [batch.tolist() for (batch,) in loader] == [[0, 1, 2], [4, 5, 6], [7, 8, 9]]
-    assert loader.ledger["skipped"] == {"samples": 1, "by_cause": {"not_found": 1}}
+    assert loader.ledger["skipped"] == {"samples": 1, "shards": 0, "by_cause": {"not_found": 1}}
 
 
 def test_warnings_reach_the_logger(gapped, caplog):
     loader = onecopy.open(gapped, as_="numpy", on_error="warn").decode().to_tuple("cls")
     with caplog.at_level(logging.WARNING, logger="onecopy"):
         assert len(list(loader)) == 9
-    assert any("000003" in record.message for record in caplog.records)
+    assert len(caplog.records) == 1
+    message = caplog.records[0].message
+    assert message.startswith("sample left out (not_found): ")
+    assert "000003" in message
+    assert "\n" not in message
     assert loader.ledger["skipped"]["samples"] == 1
+
+
+CUTS = {
+    0: ([], onecopy.CorruptError, "empty", (0, 1), 1),
+    511: ([], onecopy.TruncatedError, "header is cut: 511 of 512", (0, 1), 1),
+    512: ([], onecopy.TruncatedError, "is cut: 0 of 600", (1, 1), 2),
+    1535: (["a"], onecopy.TruncatedError, "padding of a member is cut", (0, 1), 1),
+    1536: (["a"], onecopy.TruncatedError, "end-of-archive mark", (0, 0), 1),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_shards_stored_cut_are_told_or_counted_and_logged(tmp_path, caplog, cut):
+    keys, error, text, lost, lines = CUTS[cut]
+    shard = tmp_path / "a.tar"
+    shards.write(shard, {"a": {"txt": b"x" * 600}})
+    shard.write_bytes(shard.read_bytes()[:cut])
+    with pytest.raises(error, match=text) as caught:
+        list(onecopy.open(shard))
+    assert "a.tar" in str(caught.value)
+    assert caught.value.help
+    for policy in ["skip", "warn"]:
+        caplog.clear()
+        loader = onecopy.open(shard, on_error=policy)
+        with caplog.at_level(logging.WARNING, logger="onecopy"):
+            assert [sample["__key__"] for sample in loader] == keys
+        skipped = loader.ledger["skipped"]
+        assert (skipped["samples"], skipped["shards"]) == lost
+        assert sum(skipped["by_cause"].values()) == sum(lost)
+        assert loader.ledger["warnings"] == ({"missing_eof": 1} if cut == 1536 else {})
+        assert len(caplog.records) == (lines if policy == "warn" else 0)
 
 
 def test_pictures_that_do_not_decode_name_field_and_sample(tmp_path):
@@ -118,7 +153,7 @@ def test_unequal_pictures_say_what_to_do(tmp_path):
     skipping = onecopy.open(url, as_="numpy", on_error="skip").decode("rgb").to_tuple("png")
     made = skipping.map(lambda sample: sample).batch(4)
     assert [len(batch) for (batch,) in made] == [2]
-    assert made.ledger["skipped"] == {"samples": 2, "by_cause": {"invalid_input": 2}}
+    assert made.ledger["skipped"] == {"samples": 2, "shards": 0, "by_cause": {"invalid_input": 2}}
 
 
 def test_numbers_that_are_none_are_corrupt(tmp_path):
@@ -146,7 +181,7 @@ def test_json_that_is_none_leaves_batches_full(tmp_path):
         ([0, 2], [0, 2]),
         ([[3]], [3]),
     ]
-    assert batches.ledger["skipped"] == {"samples": 3, "by_cause": {"corrupt": 3}}
+    assert batches.ledger["skipped"] == {"samples": 3, "shards": 0, "by_cause": {"corrupt": 3}}
     with pytest.raises(onecopy.CorruptError, match="at byte 3") as caught:
         list(onecopy.open(url).decode().batch(4))
     assert all(part in str(caught.value) for part in ['"json"', '"1"', "a.tar"])
@@ -166,7 +201,7 @@ def test_json_beyond_the_limits_is_left_out_like_any_other(tmp_path, text):
     url = shards.write(tmp_path / "a.tar", samples)
     loader = onecopy.open(url, on_error="skip").decode().to_tuple("json").batch(2)
     assert [values for (values,) in loader] == [[0, 1], [3, 4]]
-    assert loader.ledger["skipped"] == {"samples": 1, "by_cause": {"limit_reached": 1}}
+    assert loader.ledger["skipped"] == {"samples": 1, "shards": 0, "by_cause": {"limit_reached": 1}}
 
 
 @pytest.mark.parametrize("is_in_python", [False, True])
@@ -232,7 +267,10 @@ def test_decoding_functions_that_fail_name_the_field_and_can_be_skipped(url, cap
     with caplog.at_level(logging.WARNING, logger="onecopy"):
         assert [batch.tolist() for (batch,) in loader] == [[1, 3, 5], [7, 9]]
     assert len(caplog.records) == 5
-    assert loader.ledger["skipped"] == {"samples": 5, "by_cause": {"corrupt": 5}}
+    for record in caplog.records:
+        assert record.message.startswith("sample left out (corrupt): ")
+        assert "\n" not in record.message
+    assert loader.ledger["skipped"] == {"samples": 5, "shards": 0, "by_cause": {"corrupt": 5}}
 
 
 def test_errors_of_maps_come_through_whatever_on_error_says(url):

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use crate::error::ErrorKind;
 use crate::route::RouteWish;
 use crate::size::MIB;
 
@@ -141,6 +142,15 @@ pub enum OnError {
     Warn,
     /// Count it, go on.
     Skip,
+}
+
+impl OnError {
+    /// Whether this policy passes over an error of `kind`. None does where somebody stopped the run, or where we are
+    /// wrong ourselves.
+    #[must_use]
+    pub const fn passes_over(self, kind: ErrorKind) -> bool {
+        !matches!(self, Self::Raise) && !matches!(kind, ErrorKind::Cancelled | ErrorKind::Bug)
+    }
 }
 
 impl std::str::FromStr for OnError {

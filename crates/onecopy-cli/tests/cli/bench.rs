@@ -1,6 +1,6 @@
 //! `onecopy bench`
 
-use crate::command::World;
+use crate::command::{Ended, World, bare};
 
 const SHARDS: &str = "s3://data/train/train-{00000..00002}.tar";
 
@@ -107,8 +107,107 @@ fn samples_left_out_are_a_no() {
     let ended = world.run(&[&args[..], &["--on-error", "skip", "--json"]].concat());
     let ledger = ended.json();
     assert_eq!(ledger["samples"], 40);
-    let skipped = ledger["skipped"]["samples"].as_u64().unwrap();
-    assert_eq!((skipped > 0, ended.code), (true, Some(1)), "{ended:?}");
+    let skipped = serde_json::json!({"samples": 0, "shards": 1, "by_cause": {"not_a_tar": 1}});
+    assert_eq!(
+        (&ledger["skipped"], ended.code),
+        (&skipped, Some(1)),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_lost_shard_is_counted_and_logged_once_whatever_the_stage() {
+    let world = World::new();
+    world.put_shards(60);
+    let missing = "s3://data/train/train-0000{0,7,1}.tar";
+    let skipped = serde_json::json!({"samples": 0, "shards": 1, "by_cause": {"not_found": 1}});
+    for (stage, samples) in [("buffer", 0), ("sample", 40), ("batch", 40)] {
+        let args = ["bench", missing, "--to", stage, "--size", "32", "--json"];
+        let raised = world.run(&args);
+        assert_eq!(raised.code, Some(2), "{stage} {raised:?}");
+        for policy in ["skip", "warn"] {
+            let ended = world.run(&[&args[..], &["--on-error", policy]].concat());
+            let ledger = ended.json();
+            assert_eq!(ended.code, Some(1), "{stage} {ended:?}");
+            assert_eq!(ledger["skipped"], skipped, "{stage}");
+            assert_eq!(ledger["samples"], samples, "{stage}");
+            assert_eq!(ledger["warnings"], serde_json::json!({}), "{stage}");
+            let lines = usize::from(policy == "warn");
+            assert_eq!(ended.stderr.lines().count(), lines, "{stage} {ended:?}");
+            let line = "shard given up (not_found): could not read bytes 0..";
+            assert_eq!(ended.stderr.matches(line).count(), lines, "{ended:?}");
+            assert_eq!(
+                ended.stderr.matches("train-00007.tar").count(),
+                lines,
+                "{ended:?}"
+            );
+        }
+    }
+    let args = [
+        "bench",
+        missing,
+        "--stages",
+        "--size",
+        "32",
+        "--on-error",
+        "skip",
+        "--json",
+    ];
+    let ended = world.run(&args);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for ledger in ended.json()["ledgers"].as_array().unwrap() {
+        assert_eq!(ledger["skipped"], skipped);
+    }
+    let text = world.run(&["bench", missing, "--to", "sample", "--on-error", "skip"]);
+    assert!(
+        text.text()
+            .contains("  skipped           the rest of 1 shards (not_found 1)\n"),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_lost_shard_as_an_object_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("{}/{{a,b}}.tar", folder.path().display());
+    std::fs::write(folder.path().join("a.tar"), [0; 1024]).unwrap();
+    for stage in ["buffer", "sample", "batch"] {
+        let args = ["bench", &url, "--to", stage, "--json"];
+        Ended::from(bare(&args[..4]).output().unwrap()).failed(&["b.tar"]);
+        let skipping = [&args[..], &["--on-error", "skip"]].concat();
+        let ended = Ended::from(bare(&skipping).output().unwrap());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert_eq!(
+            ended.json()["skipped"]["by_cause"],
+            serde_json::json!({"not_found": 1})
+        );
+    }
+}
+
+#[test]
+fn a_shard_without_its_end_mark_is_an_error_or_a_warning() {
+    let world = World::new();
+    let shards = world.put_shards(60);
+    // Shards are whole blocks, and end in two of zeros: the mark.
+    let bytes = &shards[1].bytes;
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    let cut = bytes[..end.next_multiple_of(512)].to_owned();
+    world.put("train/train-00001.tar", cut);
+    let args = ["bench", SHARDS, "--to", "sample"];
+    world
+        .run(&args)
+        .failed(&["train-00001.tar", "member border", "on_error"]);
+    let ended = world.run(&[&args[..], &["--on-error", "warn", "--json"]].concat());
+    let ledger = ended.json();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ledger["samples"], 60);
+    assert_eq!(ledger["skipped"]["by_cause"], serde_json::json!({}));
+    assert_eq!(ledger["warnings"], serde_json::json!({"missing_eof": 1}));
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert!(
+        ended.stderr.contains("shard taken (missing_eof): "),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -71,7 +71,8 @@ class Context:
             raise error
         self.ledger.skipped(error.kind)
         if self.on_error == "warn":
-            LOG.warning("sample left out: %s", error)
+            # One line: what to do is the same for every sample.
+            LOG.warning("sample left out (%s): %s", error.kind, str(error).partition("\n")[0])
 
 
 def log_waiting() -> None:

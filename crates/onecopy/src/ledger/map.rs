@@ -1,8 +1,10 @@
 //! The ledger as a map for the eye: one line per hop, so that the slow one stands out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::report::{HopReport, Report, arrived_bytes};
+use crate::error::Printable;
 use crate::route::{Kind, Mover, Space};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -18,9 +20,27 @@ impl fmt::Display for Report {
     }
 }
 
+/// One line of counts by name; none where nothing was counted.
+fn counts(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    total: &str,
+    by_cause: &BTreeMap<String, u64>,
+) -> fmt::Result {
+    if by_cause.is_empty() {
+        return Ok(());
+    }
+    let causes: Vec<String> = by_cause
+        .iter()
+        .map(|(cause, count)| format!("{cause} {count}"))
+        .collect();
+    writeln!(f, "  {title:<17} {total} ({})", causes.join(", "))
+}
+
 impl Report {
     fn header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "route {} to {}: {}", self.route, self.device, self.urls)?;
+        let urls = Printable(&self.urls);
+        writeln!(f, "route {} to {}: {urls}", self.route, self.device)?;
         write!(f, "{:.1} MiB payload", self.payload_bytes as f64 / MIB)?;
         if self.samples > 0 {
             write!(f, ", {} samples", self.samples)?;
@@ -100,25 +120,11 @@ impl Report {
     }
 
     fn events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = |f: &mut fmt::Formatter<'_>, title: &str, total: u64, by: &_| {
-            let by: &std::collections::BTreeMap<String, u64> = by;
-            if total == 0 {
-                return Ok(());
-            }
-            let causes: Vec<String> = by
-                .iter()
-                .map(|(cause, count)| format!("{cause} {count}"))
-                .collect();
-            writeln!(f, "  {title:<17} {total} ({})", causes.join(", "))
-        };
-        counts(f, "retries", self.retries.total, &self.retries.by_cause)?;
-        counts(
-            f,
-            "skipped samples",
-            self.skipped.samples,
-            &self.skipped.by_cause,
-        )?;
-        counts(f, "warnings", self.warnings.values().sum(), &self.warnings)?;
+        let retries = self.retries.total.to_string();
+        counts(f, "retries", &retries, &self.retries.by_cause)?;
+        counts(f, "skipped", &self.skipped_words(), &self.skipped.by_cause)?;
+        let warnings = self.warnings.values().sum::<u64>().to_string();
+        counts(f, "warnings", &warnings, &self.warnings)?;
         for fallback in &self.fallbacks {
             writeln!(
                 f,
@@ -127,8 +133,18 @@ impl Report {
             )?;
         }
         for note in &self.notes {
-            writeln!(f, "  note              {note}")?;
+            writeln!(f, "  note              {}", Printable(note))?;
         }
         Ok(())
+    }
+
+    fn skipped_words(&self) -> String {
+        let samples = format!("{} samples", self.skipped.samples);
+        let shards = format!("the rest of {} shards", self.skipped.shards);
+        match (self.skipped.samples, self.skipped.shards) {
+            (_, 0) => samples,
+            (0, _) => shards,
+            _ => format!("{samples}, {shards}"),
+        }
     }
 }

@@ -105,13 +105,23 @@ pub struct Retries {
     pub by_cause: BTreeMap<String, u64>,
 }
 
-/// Samples left out.
+/// What was left out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Skipped {
-    /// How many.
+    /// Samples that are known to be lost.
     pub samples: u64,
-    /// By cause.
+    /// Shards of which all or the rest was given up: nobody knows how many samples that holds.
+    pub shards: u64,
+    /// Samples and shards together, by cause.
     pub by_cause: BTreeMap<String, u64>,
+}
+
+impl Skipped {
+    /// Whether nothing was left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0 && self.shards == 0
+    }
 }
 
 /// A ledger, closed or as it stood when asked: `"schema": 1`.
@@ -153,7 +163,7 @@ pub struct Report {
     pub fallbacks: Vec<Fallback>,
     /// Requests made again.
     pub retries: Retries,
-    /// Samples left out.
+    /// What was left out.
     pub skipped: Skipped,
     /// Oddities that cost no sample, by name.
     pub warnings: BTreeMap<String, u64>,
@@ -183,8 +193,7 @@ pub(super) struct Figures {
     pub(super) waits: Waits,
     pub(super) fallbacks: Vec<Fallback>,
     pub(super) retries: BTreeMap<String, u64>,
-    pub(super) skipped_samples: u64,
-    pub(super) skipped: BTreeMap<String, u64>,
+    pub(super) skipped: Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
     pub(super) notes: Vec<String>,
     pub(super) pool_bytes: u64,
@@ -215,10 +224,7 @@ impl Report {
                 total: figures.retries.values().sum(),
                 by_cause: figures.retries,
             },
-            skipped: Skipped {
-                samples: figures.skipped_samples,
-                by_cause: figures.skipped,
-            },
+            skipped: figures.skipped,
             warnings: figures.warnings,
             notes: figures.notes,
             pool_bytes: figures.pool_bytes,

@@ -37,7 +37,7 @@ struct HopCount {
 pub(super) struct Events {
     pub(super) fallbacks: Vec<Fallback>,
     pub(super) retries: BTreeMap<String, u64>,
-    pub(super) skipped: BTreeMap<String, u64>,
+    pub(super) skipped: report::Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
     pub(super) notes: Vec<String>,
 }
@@ -55,7 +55,6 @@ pub struct Ledger {
     payload_bytes: AtomicU64,
     samples: AtomicU64,
     batches: AtomicU64,
-    skipped_samples: AtomicU64,
     first_batch_nanos: AtomicU64,
     finished_nanos: AtomicU64,
     finished_cpu_nanos: AtomicU64,
@@ -80,7 +79,6 @@ impl Ledger {
             payload_bytes: AtomicU64::new(0),
             samples: AtomicU64::new(0),
             batches: AtomicU64::new(0),
-            skipped_samples: AtomicU64::new(0),
             first_batch_nanos: AtomicU64::new(0),
             finished_nanos: AtomicU64::new(0),
             finished_cpu_nanos: AtomicU64::new(0),
@@ -148,15 +146,18 @@ impl Ledger {
             .or_default() += 1;
     }
 
-    /// Notes `samples` that were left out, by cause.
+    /// Notes `samples` that are lost, by cause.
     pub fn skipped(&self, cause: &str, samples: u64) {
-        self.skipped_samples.fetch_add(samples, Ordering::Relaxed);
-        *self
-            .events
-            .lock()
-            .skipped
-            .entry(cause.to_owned())
-            .or_default() += samples;
+        let skipped = &mut self.events.lock().skipped;
+        skipped.samples += samples;
+        *skipped.by_cause.entry(cause.to_owned()).or_default() += samples;
+    }
+
+    /// Notes a shard of which all or the rest was given up, by cause: who knows how many samples it holds.
+    pub fn lost_shard(&self, cause: &str) {
+        let skipped = &mut self.events.lock().skipped;
+        skipped.shards += 1;
+        *skipped.by_cause.entry(cause.to_owned()).or_default() += 1;
     }
 
     /// Notes something odd that cost no sample, by name (`missing_eof`).
@@ -252,7 +253,6 @@ impl Ledger {
             },
             fallbacks: events.fallbacks.clone(),
             retries: events.retries.clone(),
-            skipped_samples: load(&self.skipped_samples),
             skipped: events.skipped.clone(),
             warnings: events.warnings.clone(),
             notes: events.notes.clone(),
@@ -281,6 +281,23 @@ mod tests {
         assert!((copies.cpu - 1.0).abs() < 1e-9);
         assert!((copies.user - 0.01).abs() < 1e-9);
         assert!(copies.dma.abs() < 1e-9);
+    }
+
+    #[test]
+    fn samples_and_shards_that_were_left_out_add_up_by_cause() {
+        let ledger = Ledger::unread();
+        assert!(ledger.report().skipped.is_empty());
+        ledger.skipped("truncated", 2);
+        ledger.lost_shard("truncated");
+        ledger.lost_shard("denied");
+        let report = ledger.report();
+        let skipped = serde_json::to_string(&report.skipped).unwrap();
+        assert_eq!(
+            skipped,
+            r#"{"samples":2,"shards":2,"by_cause":{"denied":1,"truncated":3}}"#
+        );
+        let line = "  skipped           2 samples, the rest of 2 shards (denied 1, truncated 3)\n";
+        assert!(report.to_string().contains(line), "{report}");
     }
 
     #[test]

@@ -22,3 +22,4 @@ mod sample_stage;
 
 pub use feed::{Feed, Piece, ShardBytes};
 pub use running::{Batches, Buffers, Next, Samples, Work};
+pub use sample_stage::note_lost_shard;

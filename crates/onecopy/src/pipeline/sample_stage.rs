@@ -292,15 +292,31 @@ impl Sink for BlockSink {
 ///
 /// # Errors
 ///
-/// The error itself where the policy is to raise, or where it says that we are wrong ourselves.
+/// The error itself, where the policy does not pass over it.
 pub(super) fn note_skip(ledger: &Ledger, on_error: OnError, error: Error) -> Result<()> {
-    let is_ours = matches!(error.kind(), ErrorKind::Bug | ErrorKind::Cancelled);
-    if is_ours || on_error == OnError::Raise {
+    if !on_error.passes_over(error.kind()) {
         return Err(error);
     }
     ledger.skipped(error.kind().name(), 1);
     if on_error == OnError::Warn {
-        tracing::warn!("sample left out: {error}");
+        tracing::warn!("sample left out ({}): {error}", error.kind());
+    }
+    Ok(())
+}
+
+/// Counts a shard that nobody reads samples from and whose bytes did not all come, and says so where the policy is to
+/// warn. To be called once a shard.
+///
+/// # Errors
+///
+/// The error itself, where the policy does not pass over it.
+pub fn note_lost_shard(ledger: &Ledger, on_error: OnError, error: Error) -> Result<()> {
+    if !on_error.passes_over(error.kind()) {
+        return Err(error);
+    }
+    ledger.lost_shard(error.kind().name());
+    if on_error == OnError::Warn {
+        tracing::warn!("shard given up ({}): {error}", error.kind());
     }
     Ok(())
 }

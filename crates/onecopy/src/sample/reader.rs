@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::names::{self, Named};
-use super::tar::{Damage, Entry, Members};
+use super::tar::{Damage, Entry, MISSING_EOF, Members};
 use super::{Duplicates, Field, Places, Sample, SampleOptions};
 use crate::buffer::Slice;
 use crate::config::OnError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Printable, Result};
 use crate::ledger::Ledger;
 use crate::sync::Arc;
 
@@ -16,8 +16,9 @@ use crate::sync::Arc;
 ///
 /// A sample is given out as soon as the next header or the end is seen. After damage that leaves no way on, the sample
 /// before it still comes, unless it is known that a member of it is missing; then the error, then nothing more. With
-/// [`OnError::Skip`] and [`OnError::Warn`] the damage is counted in the ledger, as one skipped sample under the name of
-/// its cause, in place of the error.
+/// [`OnError::Skip`] and [`OnError::Warn`] the ledger counts in place of the error, under the name of the cause: one
+/// shard, of which the rest is given up, and one sample where one is known to lack a member. An archive that ends between
+/// two members without its end mark is counted as a warning (`missing_eof`), for nothing of it is known to be lost.
 ///
 /// # Copies
 ///
@@ -94,11 +95,10 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
                 }
             }
             let Some(entry) = self.members.next_entry()? else {
-                self.is_over = true;
-                if !self.has_members {
-                    self.warn("empty_shard");
+                if self.members.is_half_marked() {
+                    self.warn(MISSING_EOF);
                 }
-                return Ok(self.close());
+                return Ok(self.end());
             };
             self.has_members = true;
             let before = self.place(entry);
@@ -206,8 +206,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         let bytes = match self.members.take(entry) {
             Ok(bytes) => bytes,
             Err(damage) => {
-                // This one is known to be incomplete. The damage itself is what gets counted.
-                self.current = None;
+                self.lose_current(&damage, entry.offset, &name);
                 return Err(damage);
             }
         };
@@ -233,7 +232,8 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         why: &str,
         help: &'static str,
     ) {
-        let Some(open) = &mut self.current else {
+        // One that is dropped already is told and counted once.
+        let Some(open) = self.current.as_mut().filter(|open| open.dropped.is_none()) else {
             return;
         };
         let error = Error::new(
@@ -243,14 +243,34 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
             format!("key {:?} {why}", open.sample.key),
         )
         .with_help(help);
-        open.dropped.get_or_insert(cause);
+        open.dropped = Some(cause);
         // What is not given out holds no memory.
         open.sample.fields.clear();
         match self.options.on_error {
             OnError::Raise => self.failed = Some(error),
-            OnError::Warn => tracing::warn!("{error:#}"),
+            OnError::Warn => tracing::warn!("sample left out ({cause}): {error}"),
             OnError::Skip => {}
         }
+    }
+
+    /// Drops the current sample, a member of which is lost by damage that ends the shard.
+    fn lose_current(&mut self, damage: &Damage, offset: u64, field: &str) {
+        if self.options.on_error.passes_over(damage.kind()) {
+            let why = format!("lacks its field {field:?}: {}", damage.why());
+            self.refuse(damage.cause(), offset, damage.kind(), &why, "");
+        } else {
+            // The error is told for the shard.
+            self.current = None;
+        }
+    }
+
+    /// A clean end: what is open is whole.
+    fn end(&mut self) -> Option<Sample> {
+        self.is_over = true;
+        if !self.has_members {
+            self.warn("empty_shard");
+        }
+        self.close()
     }
 
     /// Ends the current sample: gives it out, or counts it.
@@ -268,25 +288,35 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
 
     /// Damage that leaves no way on.
     fn give_up(&mut self, damage: Damage) -> Option<Sample> {
-        let (cause, is_skippable) = (damage.cause(), damage.is_skippable());
+        let (cause, is_harmless) = (damage.cause(), damage.costs_nothing_known());
+        let is_passed_over = self.options.on_error.passes_over(damage.kind());
         let last_good = self.members.last_good().map(names::text);
         let error = damage.into_error(&self.shard, last_good.as_deref());
         self.is_over = true;
-        match self.options.on_error {
-            OnError::Warn if is_skippable => {
-                tracing::warn!("the rest of the shard is passed over: {error:#}");
-                self.ledger.skipped(cause, 1);
-            }
-            OnError::Skip if is_skippable => self.ledger.skipped(cause, 1),
-            _ => self.failed = Some(error),
+        if !is_passed_over {
+            self.failed = Some(error);
+            return self.close();
         }
-        self.close()
+        if is_harmless {
+            self.ledger.warned(cause);
+        } else {
+            self.ledger.lost_shard(cause);
+        }
+        if self.options.on_error == OnError::Warn {
+            let what = if is_harmless { "taken" } else { "given up" };
+            tracing::warn!("shard {what} ({cause}): {error}");
+        }
+        if is_harmless {
+            self.end()
+        } else {
+            self.close()
+        }
     }
 
     fn warn(&self, name: &str) {
         self.ledger.warned(name);
         if self.options.on_error == OnError::Warn {
-            tracing::warn!("{}: {name}", self.shard);
+            tracing::warn!("shard taken ({name}): {}", Printable(&self.shard));
         }
     }
 }

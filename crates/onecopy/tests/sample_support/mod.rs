@@ -3,13 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 #![allow(clippy::disallowed_methods, reason = "test input, not payload")]
 
-use std::sync::Arc;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
 
 use onecopy::buffer::{Slab, Slice};
 use onecopy::config::OnError;
 use onecopy::ledger::Ledger;
 use onecopy::sample::{Sample, SampleOptions, SampleReader};
 use onecopy::{Error, Result};
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 /// One header, to be bent before it is sealed by its checksum.
 pub(crate) struct Header(pub(crate) [u8; 512]);
@@ -151,6 +155,14 @@ impl Outcome {
         warned.chain(skipped).collect::<Vec<_>>().join(" ")
     }
 
+    /// Samples and shards that the ledger says are lost.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        let skipped = self.ledger.report().skipped;
+        let by_cause: u64 = skipped.by_cause.values().sum();
+        assert_eq!(by_cause, skipped.samples + skipped.shards);
+        (skipped.samples, skipped.shards)
+    }
+
     pub(crate) fn error_text(&self) -> String {
         self.error
             .as_ref()
@@ -209,6 +221,43 @@ pub(crate) fn read(bytes: &[u8]) -> Outcome {
 
 pub(crate) fn skip(bytes: &[u8]) -> Outcome {
     read_with(bytes, options(OnError::Skip))
+}
+
+/// The lines that `work` logs.
+pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let log = Log::default();
+    let lines = Arc::clone(&log.0);
+    let result = tracing::subscriber::with_default(log, work);
+    let lines = lines.lock().unwrap().clone();
+    (result, lines)
+}
+
+#[derive(Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut |field: &Field, value: &dyn Debug| {
+            assert_eq!(field.name(), "message");
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        });
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
 }
 
 /// Cuts bytes into memory of its own after each of `lens` bytes, again and again.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use onecopy::error::Printable;
 use onecopy::ledger::Report;
 use serde::Serialize;
 
@@ -69,10 +70,6 @@ impl Stages {
             stages,
             ledgers: ledgers.into_iter().map(|(_, report)| report).collect(),
         }
-    }
-
-    pub(super) fn has_skips(&self) -> bool {
-        self.ledgers.iter().any(|ledger| ledger.skipped.samples > 0)
     }
 }
 
@@ -162,7 +159,7 @@ fn adds(stage: &str) -> &'static str {
 
 impl fmt::Display for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "stages of {}\n", self.urls)?;
+        writeln!(f, "stages of {}\n", Printable(&self.urls))?;
         writeln!(
             f,
             "  {:<8} {:>10} {:>10} {:>10} {:>12} {:>16}",

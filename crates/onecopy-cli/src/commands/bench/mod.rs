@@ -71,8 +71,8 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> Result<Outcome> {
         .map(|_| stage::run(args.to, args, limit, context))
         .collect::<Result<Vec<_>>>()?;
     let runs = reports.iter().map(Run::new).collect();
+    let exit = Exit::answer(reports.iter().all(is_complete));
     let ledger = median(reports)?;
-    let exit = Exit::answer(ledger.skipped.samples == 0);
     let bench = Bench {
         ledger,
         stage: args.to.name(),
@@ -104,13 +104,17 @@ fn by_stage(args: &BenchArgs, context: &Context) -> Result<Outcome> {
             reports[index].push(stage::run(stage, args, limit, context)?);
         }
     }
+    let exit = Exit::answer(reports.iter().flatten().all(is_complete));
     let mut medians = Vec::new();
     for (stage, reports) in stages.into_iter().zip(reports) {
         medians.push((stage, median(reports)?));
     }
-    let stages = Stages::new(medians);
-    let exit = Exit::answer(!stages.has_skips());
-    Ok(Outcome::new(stages, exit))
+    Ok(Outcome::new(Stages::new(medians), exit))
+}
+
+/// Whether a run left nothing out.
+fn is_complete(report: &Report) -> bool {
+    report.skipped.is_empty()
 }
 
 /// The report of the run with the median time per byte.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onecopy::config::OnError;
 use onecopy::device::Device;
 use onecopy::ledger::{Ledger, Report};
-use onecopy::pipeline::{Next, Piece};
+use onecopy::pipeline::{Next, Piece, note_lost_shard};
 use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Loader, Result};
@@ -89,6 +89,7 @@ fn buffers(
     let bar = context.progress.bytes("buffers");
     let feed = load.output().feed();
     let mut bytes = 0;
+    let mut is_lost = false;
     while let Some(piece) = feed.next()? {
         context.interrupt.check()?;
         match piece {
@@ -97,14 +98,14 @@ fn buffers(
                 bytes += slice.len() as u64;
                 bar.add(slice.len() as u64);
             }
-            Piece::Failed(error) if on_error == OnError::Raise => return Err(error),
+            // Each of a shard's ranges may fail; it is lost once.
+            Piece::Failed(error) if is_lost && on_error.passes_over(error.kind()) => {}
             Piece::Failed(error) => {
-                if on_error == OnError::Warn {
-                    tracing::warn!("{error:#}");
-                }
-                ledger.warned(error.kind().name());
+                note_lost_shard(&ledger, on_error, error)?;
+                is_lost = true;
             }
-            Piece::Shard(_) | Piece::End => {}
+            Piece::Shard(_) => is_lost = false,
+            Piece::End => {}
         }
         if matches!(limit, Limit::Bytes(limit) if bytes >= limit) {
             break;

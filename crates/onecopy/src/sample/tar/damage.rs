@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{Error, ErrorKind};
 
+/// The name to count an archive by that ends between two members.
+pub(in crate::sample) const MISSING_EOF: &str = "missing_eof";
+
 /// A shard that is not what it should be.
 #[derive(Debug)]
 pub(in crate::sample) enum Damage {
@@ -52,6 +55,15 @@ impl Damage {
         Self::new(ErrorKind::Truncated, "truncated", offset, why)
     }
 
+    /// An archive that ends between two members, and so may have been cut there.
+    pub(super) fn missing_eof(offset: u64) -> Box<Self> {
+        let why = "the shard ends at a member border without the end-of-archive mark, so it may have been cut there";
+        Self::new(ErrorKind::Truncated, MISSING_EOF, offset, why).with_help(
+            "pack it again with a writer that closes its archive; or take what is there, counted as missing_eof, with \
+             on_error=\"warn\"",
+        )
+    }
+
     /// Adds what can be done about it.
     pub(super) fn with_help(mut self: Box<Self>, text: &'static str) -> Box<Self> {
         if let Self::Tar { help, .. } = &mut *self {
@@ -68,12 +80,25 @@ impl Damage {
         }
     }
 
-    /// Whether a policy may pass over it: not where somebody stopped the run, or we are wrong ourselves.
-    pub(in crate::sample) fn is_skippable(&self) -> bool {
-        !matches!(
-            self,
-            Self::Source(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Bug)
-        )
+    /// The class of failure.
+    pub(in crate::sample) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Tar { kind, .. } => *kind,
+            Self::Source(error) => error.kind(),
+        }
+    }
+
+    /// What is wrong, in words.
+    pub(in crate::sample) fn why(&self) -> &str {
+        match self {
+            Self::Tar { why, .. } => why,
+            Self::Source(error) => error.why(),
+        }
+    }
+
+    /// Whether everything that the shard is known to hold was read all the same.
+    pub(in crate::sample) fn costs_nothing_known(&self) -> bool {
+        self.cause() == MISSING_EOF
     }
 
     /// The error for the person who has to do something about it.

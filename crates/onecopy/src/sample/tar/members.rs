@@ -2,8 +2,9 @@
 //!
 //! Python's `tarfile`, and so every loader built on it, ends without a word at the first header that it cannot read, at
 //! a block of zeros, and at a cut between two members. Here the only clean end is the end-of-archive mark with nothing
-//! but zeros behind it; an archive that just stops, whole, between two members is taken with a counted warning, because
-//! simple writers make such. `bytes.rs` holds the length against what the store promised.
+//! but zeros behind it. An archive that just stops between two members is damage: nobody can tell a writer that never
+//! closed it from a cut. Half a mark is taken with a counted warning: nothing but the other half can have stood behind it.
+//! `bytes.rs` holds the length against what the store promised.
 
 use super::bytes::Bytes;
 use super::cursor::{BLOCK, Cursor, Got};
@@ -55,6 +56,8 @@ pub(in crate::sample) struct Members<I> {
     last_good: Vec<u8>,
     has_last_good: bool,
     has_end_mark: bool,
+    /// The archive ended with a part of the end mark.
+    is_half_marked: bool,
     /// The block taken last is a header that was not looked at yet.
     has_block: bool,
     is_over: bool,
@@ -80,6 +83,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             last_good: Vec::new(),
             has_last_good: false,
             has_end_mark: false,
+            is_half_marked: false,
             has_block: false,
             is_over: false,
         }
@@ -93,6 +97,11 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     /// The name of the last member that was read whole.
     pub(in crate::sample) fn last_good(&self) -> Option<&[u8]> {
         self.has_last_good.then_some(&*self.last_good)
+    }
+
+    /// Whether the archive ended with a part of the end mark only.
+    pub(in crate::sample) fn is_half_marked(&self) -> bool {
+        self.is_half_marked
     }
 
     /// Where the entry that was taken last ends, padding included.
@@ -110,6 +119,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             let header =
                 header::parse(self.cursor.block()).map_err(|bad| self.bad_header(bad, offset))?;
             let start = *extended.offset.get_or_insert(offset);
+            self.has_end_mark = false;
             match header.typeflag {
                 b'L' => {
                     let name = self.extended_body(header.size, offset)?;
@@ -179,10 +189,8 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                 ));
             }
             match got {
-                Got::Only(0) => {
-                    self.warn_unless_marked();
-                    return Ok(None);
-                }
+                Got::Only(0) if self.has_end_mark => return Ok(None),
+                Got::Only(0) => return Err(Damage::missing_eof(offset)),
                 Got::Only(len) => return self.part_of_header(offset, len).map(|()| None),
                 Got::All => {
                     if !self.goes_on_behind_zeros(offset)? {
@@ -203,7 +211,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
         if header::is_zero(self.cursor.block()) {
             if got != Got::All {
                 // Half a mark: simple writers end so, and nothing is missing.
-                self.warn_unless_marked();
+                self.is_half_marked = !self.has_end_mark;
                 return Ok(false);
             }
             self.has_end_mark = true;
@@ -232,17 +240,11 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
         .with_help("the shard was damaged or put together from parts: write it again"))
     }
 
-    fn warn_unless_marked(&self) {
-        if !self.has_end_mark {
-            self.ledger.warned("missing_eof");
-        }
-    }
-
     /// The archive ends with a part of a block.
     fn part_of_header(&mut self, offset: u64, len: u64) -> Result<()> {
         let block = self.cursor.block();
         if header::is_zero(block) {
-            self.warn_unless_marked();
+            self.is_half_marked = !self.has_end_mark;
             return Ok(());
         }
         if offset == 0

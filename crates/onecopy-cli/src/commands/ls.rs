@@ -3,7 +3,10 @@
 use std::fmt;
 use std::future::Future;
 
-use onecopy::store::{ListRequest, Named, Object, Store, open_store, resolve};
+use onecopy::error::Printable;
+use onecopy::store::{
+    Absent, ListRequest, Named, Object, Store, is_pattern, open_store, resolve_with,
+};
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Result};
 use serde::{Serialize, Serializer};
@@ -27,6 +30,9 @@ struct Listing {
     is_human_readable: bool,
     #[serde(skip)]
     is_summarized: bool,
+    /// Whether something that was named outright is not there.
+    #[serde(skip)]
+    is_incomplete: bool,
 }
 
 /// One object.
@@ -60,10 +66,11 @@ pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
     };
     let is_empty = listing.objects.is_empty() && listing.prefixes.is_empty();
     // An empty bucket is a good answer to what is in it; a key that nothing begins with is not.
-    let exit = Exit::answer(!is_empty || is_bucket(&args.url));
-    if exit == Exit::No {
-        tracing::warn!("there is nothing at {}", args.url);
+    let is_told = !is_empty || is_bucket(&args.url);
+    if !is_told && !listing.is_incomplete {
+        tracing::warn!("there is nothing at {}", Printable(&args.url));
     }
+    let exit = Exit::answer(is_told && !listing.is_incomplete);
     Ok(Outcome::new(listing, exit))
 }
 
@@ -75,31 +82,30 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .block_on(work)
 }
 
-/// Whether `url` stands for what it matches. In an HTTP URL `?` begins a query.
-fn is_pattern(url: &str) -> bool {
-    let is_http = is_http(url);
-    url.contains(|c| c == '{' || !is_http && matches!(c, '*' | '?' | '['))
-}
-
-fn is_http(url: &str) -> bool {
-    url.starts_with("http://") || url.starts_with("https://")
-}
-
 fn is_bucket(url: &str) -> bool {
     url.strip_prefix("s3://")
         .is_some_and(|rest| rest.split_once('/').is_none_or(|(_, key)| key.is_empty()))
 }
 
-/// What the pattern matches, each under its whole URL.
+/// What the pattern matches, each under its whole URL. What its braces name and is not there is told, and the rest goes on.
 async fn matches(args: &LsArgs, context: &Context) -> Result<Listing> {
     let mut listing = Listing::new(args);
-    for source in resolve(std::slice::from_ref(&args.url), &store_config(&args.store)).await? {
+    let (urls, config) = (std::slice::from_ref(&args.url), store_config(&args.store));
+    for source in resolve_with(urls, &config, Absent::Ignored).await? {
         context.interrupt.check()?;
         let object = match source.object.len_bytes {
             Some(_) => source.object,
-            None => source.store.head(&source.object).await?,
+            None => match source.store.head(&source.object).await {
+                Ok(object) => object,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    tracing::warn!("{error}");
+                    listing.is_incomplete = true;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            },
         };
-        listing.add(&object, object.url.to_string());
+        listing.add(&object, Printable(&object.url).to_string());
     }
     Ok(listing)
 }
@@ -113,7 +119,7 @@ async fn below(args: &LsArgs, context: &Context) -> Result<Listing> {
         Named::Object(object) if args.url.starts_with("s3://") => object.key,
         Named::Object(object) => {
             let object = store.head(&object).await?;
-            listing.add(&object, object.url.to_string());
+            listing.add(&object, Printable(&object.url).to_string());
             return Ok(listing);
         }
     };
@@ -142,7 +148,10 @@ async fn list(
     listing: &mut Listing,
     context: &Context,
 ) -> Result<()> {
-    let name = |bytes: &[u8]| text(bytes.get(folded..).unwrap_or_default());
+    let name = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes.get(folded..).unwrap_or_default());
+        Printable(&text).to_string()
+    };
     loop {
         context.interrupt.check()?;
         let page = store.list(&request).await?;
@@ -162,19 +171,6 @@ async fn list(
     }
 }
 
-/// A key as it may be shown: a key may hold what moves the cursor of a terminal.
-fn text(key: &[u8]) -> String {
-    let mut shown = String::with_capacity(key.len());
-    for c in String::from_utf8_lossy(key).chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
 impl Listing {
     fn new(args: &LsArgs) -> Self {
         Self {
@@ -186,6 +182,7 @@ impl Listing {
             total_bytes: 0,
             is_human_readable: args.is_human_readable,
             is_summarized: args.is_summarized,
+            is_incomplete: false,
         }
     }
 
@@ -314,16 +311,5 @@ mod tests {
         }
         assert_eq!(human((1 << 20) - 1), "1.0 MiB");
         assert_eq!(human(u64::MAX), "16.0 EiB");
-    }
-
-    #[test]
-    fn keys_do_not_move_the_cursor() {
-        assert_eq!(text(b"it's\x1b[2J \xc3\xa4"), "it's\\u{1b}[2J \u{e4}");
-    }
-
-    #[test]
-    fn a_question_mark_is_a_query_in_http_only() {
-        assert!(is_pattern("s3://b/a?.tar") && is_pattern("https://h/{0..3}.tar"));
-        assert!(!is_pattern("https://h/a?b") && !is_pattern("s3://b/a"));
     }
 }

@@ -97,6 +97,92 @@ fn nothing_below_a_prefix_is_a_no_and_an_empty_bucket_is_not() {
 }
 
 #[test]
+fn a_pattern_that_nothing_matches_is_a_no_and_the_rest_of_one_goes_on() {
+    let world = World::new();
+    world.put("a-1", "");
+    let none = world.run(&["ls", "s3://data/none*"]);
+    assert_eq!((none.code, none.text()), (Some(1), ""));
+    assert!(
+        none.stderr.contains("nothing at s3://data/none*"),
+        "{none:?}"
+    );
+    let some = world.run(&["ls", "s3://data/a-{0..2}"]);
+    assert_eq!(
+        (some.code, names(some.text())),
+        (Some(1), vec!["s3://data/a-1"])
+    );
+    assert_eq!(some.stderr.lines().count(), 2, "{some:?}");
+    assert!(
+        some.stderr.contains("could not look up s3://data/a-2: "),
+        "{some:?}"
+    );
+}
+
+#[test]
+fn a_backslash_names_keys_that_look_like_patterns() {
+    let world = World::new();
+    for key in ["a*", "a[1]", "a{1,2}", "ab", r"c\d", "1"] {
+        world.put(&format!("k/{key}"), "");
+    }
+    for (url, keys) in [
+        (r"k/a\*", &["a*"][..]),
+        (r"k/a\[1\]", &["a[1]"]),
+        (r"k/a\{1\,2\}", &["a{1,2}"]),
+        (r"k/{a\{1\,2\},a\*}", &["a{1,2}", "a*"]),
+        (r"k/a\**", &["a*"]),
+        (r"k/?\\?", &[r"c\d"]),
+        (r"k/c\d*", &[r"c\d"]),
+        ("k/?", &["1"]),
+    ] {
+        let ended = world.run(&["ls", &format!("s3://data/{url}"), "--json"]);
+        let json = ended.json();
+        let objects = json["objects"].as_array().unwrap();
+        let found: Vec<_> = objects
+            .iter()
+            .map(|object| object["name"].as_str().unwrap())
+            .collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|name| name.rsplit('/').next().unwrap())
+            .collect();
+        // A whole URL shows its key with its backslashes escaped.
+        let found: Vec<_> = found.iter().map(|name| name.replace(r"\\", r"\")).collect();
+        assert_eq!(found, keys, "{url}");
+    }
+}
+
+#[test]
+fn nothing_that_is_shown_moves_the_cursor() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("a\u{1b}[2Jb\n.tar");
+    std::fs::write(&odd, "").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let world = World::new();
+    world.put("k/a\u{1b}[2J", "");
+    for (args, code) in [
+        (&["ls", folder][..], 0),
+        (&["ls", odd.to_str().unwrap()], 0),
+        (&["ls", &format!("{folder}/*")], 0),
+        (&["ls", "s3://data/k/"], 0),
+        (&["ls", "s3://data/none\u{1b}\\[2J*"], 1),
+        (&["ls", "http://127.0.0.1:1/\u{1b}[2J"], 2),
+        (&["ls", "x\u{1b}[2J://b"], 2),
+        (&["ls", "s3://b/[\u{1b}[2J*"], 2),
+        (&["ls", "/no\u{1b}[2J"], 2),
+        (&["cat", "@/no\u{1b}[2J"], 2),
+        (&["bench", odd.to_str().unwrap(), "--to", "buffer"], 0),
+        (&["bench", odd.to_str().unwrap(), "--stages"], 2),
+    ] {
+        let ended = world.run(args);
+        assert_eq!(ended.code, Some(code), "{args:?} {ended:?}");
+        let shown = ended.text().to_owned() + &ended.stderr;
+        assert!(shown.contains("[2J"), "{args:?} {ended:?}");
+        let unfit = |c: char| c.is_control() && c != '\n';
+        assert!(!shown.contains(unfit), "{args:?} {ended:?}");
+    }
+}
+
+#[test]
 fn a_missing_bucket_is_told() {
     let world = World::new();
     world

@@ -28,17 +28,15 @@ impl Interrupt {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let io = |what: &'static str| move |error| Error::io("start", what, error);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(io("the watch over Ctrl-C"))?;
+            .map_err(|error| Error::io("start", "the watch over Ctrl-C", error))?;
         let (answer, mut answered) = oneshot::channel();
         spawn("command", move || {
             // Nobody listens once the grace is over.
             let _left_behind = answer.send(work());
-        })
-        .map_err(io("the command's thread"))?;
+        })?;
         let result = runtime.block_on(async {
             tokio::select! {
                 result = &mut answered => return result,

@@ -6,6 +6,10 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use onecopy::sync::spawn;
+
+/// How often a bar moves by itself.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Makes bars, or bars that nobody sees.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +50,23 @@ impl Progress {
             .with_style(style)
             .with_message(doing);
         if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(200));
+            tick(&bar);
         }
         Bar(bar)
     }
+}
+
+/// Lets the bar move while nothing is counted, on a thread that ends with it. indicatif's own would panic where there is
+/// none to be had; without one the bar moves with its counts.
+fn tick(bar: &ProgressBar) {
+    let bar = bar.downgrade();
+    let _moves_with_its_counts = spawn("progress", move || {
+        while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.tick();
+            drop(bar);
+            std::thread::sleep(TICK);
+        }
+    });
 }
 
 /// A bar; it goes away when dropped.

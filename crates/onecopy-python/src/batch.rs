@@ -111,7 +111,7 @@ fn text<'py>(py: Python<'py>, name: &str, item: &Slice) -> PyResult<Bound<'py, P
         let target = format!("field {name:?}");
         to_py(
             py,
-            &Error::new(
+            Error::new(
                 ErrorKind::Corrupt,
                 "read as UTF-8",
                 target,

@@ -128,7 +128,7 @@ pub(crate) fn export<'py>(
 }
 
 fn capsule<'py, M: Managed>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    let exported = Box::new(exported::<M>(tensor).map_err(|error| to_py(py, &error))?);
+    let exported = Box::new(exported::<M>(tensor).map_err(|error| to_py(py, error))?);
     let owned = Box::into_raw(exported);
     // SAFETY: the name is static and the destructor fits it. The pointer stays valid until `delete`, which the
     // destructor or the consumer calls. We hold the interpreter's lock (`py`).

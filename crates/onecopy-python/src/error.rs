@@ -4,9 +4,12 @@ use onecopy::Error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// The exception for `error`: its class by kind, its text with causes and help, its parts as attributes.
-pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
-    exception(py, error).unwrap_or_else(|broken| broken)
+use crate::words::argument;
+
+/// The exception for `error`: its class by kind, its text with causes and help in the words of Python, its parts as
+/// attributes.
+pub(crate) fn to_py(py: Python<'_>, error: Error) -> PyErr {
+    exception(py, &error.in_words(argument)).unwrap_or_else(|broken| broken)
 }
 
 fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

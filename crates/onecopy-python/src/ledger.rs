@@ -21,6 +21,11 @@ impl RunningLedger {
         self.0.skipped(cause, 1);
     }
 
+    /// Notes a batch that was put together after its samples were handed over.
+    fn batched(&self) {
+        self.0.delivered_batch();
+    }
+
     /// Notes a fact about this run, once.
     fn note(&self, text: &str) {
         self.0.note(text);

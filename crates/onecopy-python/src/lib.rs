@@ -12,6 +12,7 @@ mod log;
 mod settings;
 mod tensor;
 mod wait;
+mod words;
 
 use pyo3::prelude::*;
 

@@ -32,9 +32,9 @@ impl Load {
     #[new]
     fn new(py: Python<'_>, settings: Settings) -> PyResult<Self> {
         log::start();
-        let loader = settings.loader().map_err(|error| to_py(py, &error))?;
+        let loader = settings.loader().map_err(|error| to_py(py, error))?;
         let load =
-            interruptible(py, "start", move || loader.run())?.map_err(|error| to_py(py, &error))?;
+            interruptible(py, "start", move || loader.run())?.map_err(|error| to_py(py, error))?;
         Ok(Self {
             ledger: Arc::clone(load.ledger()),
             running: Mutex::new(Some(load)),
@@ -44,14 +44,14 @@ impl Load {
 
     /// Waits for the next batch; none at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        self.check_process().map_err(|error| to_py(py, &error))?;
+        self.check_process().map_err(|error| to_py(py, error))?;
         loop {
             py.check_signals()?;
             let next = py.detach(|| match self.running.lock().as_mut() {
                 Some(load) => load.next_within(TICK),
                 None => Ok(Next::End),
             });
-            match next.map_err(|error| to_py(py, &error))? {
+            match next.map_err(|error| to_py(py, error))? {
                 Next::Batch(batch) => return Ok(Some(Batch::new(batch, &self.ledger))),
                 Next::End => return Ok(None),
                 Next::NotYet => {}

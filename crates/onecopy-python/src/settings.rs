@@ -172,11 +172,11 @@ pub(crate) fn check(py: Python<'_>, settings: Settings) -> PyResult<()> {
     settings
         .loader()
         .map(drop)
-        .map_err(|error| to_py(py, &error))
+        .map_err(|error| to_py(py, error))
 }
 
 /// Reads a size as people write it, in bytes.
 #[pyfunction]
 pub(crate) fn parse_size(py: Python<'_>, text: &str) -> PyResult<u64> {
-    size::parse(text).map_err(|error| to_py(py, &error))
+    size::parse(text).map_err(|error| to_py(py, error))
 }

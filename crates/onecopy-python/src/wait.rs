@@ -24,14 +24,14 @@ pub(crate) fn interruptible<T: Send + 'static>(
         // Nobody listens any more where a signal ended the wait.
         let _unheard = sender.send(work());
     })
-    .map_err(|error| to_py(py, &Error::io("start", format!("the thread {name}"), error)))?;
+    .map_err(|error| to_py(py, error))?;
     loop {
         py.check_signals()?;
         match py.detach(|| receiver.recv_timeout(TICK)) {
             Ok(value) => return Ok(value),
             Err(channel::RecvTimeoutError::Timeout) => {}
             Err(channel::RecvTimeoutError::Disconnected) => {
-                return Err(to_py(py, &Error::bug(name, "its thread panicked")));
+                return Err(to_py(py, Error::bug(name, "its thread panicked")));
             }
         }
     }

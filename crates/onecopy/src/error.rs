@@ -6,6 +6,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::setting::{Setting, spelled};
+
 /// What class of failure this is. Retrying looks at nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -129,7 +131,7 @@ impl Error {
         }))
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds what the reader can do about it, with settings named as [`crate::setting`] says.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
@@ -198,6 +200,13 @@ impl Error {
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+
+    /// The same error with its settings in the words of whoever shows it: see [`spelled`].
+    #[must_use]
+    pub fn in_words(mut self, spell: impl Fn(Setting, Option<&str>) -> Option<String>) -> Self {
+        self.0.help = self.0.help.map(|help| spelled(&help, spell));
+        self
     }
 }
 
@@ -291,6 +300,22 @@ mod tests {
                 ]
             );
         }
+    }
+
+    #[test]
+    fn help_is_told_in_the_words_of_whoever_shows_it() {
+        let error = Error::new(
+            ErrorKind::LimitReached,
+            "hold",
+            "`memory`",
+            "it is too large",
+        )
+        .with_help("raise `memory`")
+        .in_words(|setting, _| Some(format!("--{}", setting.name())));
+        assert_eq!(
+            format!("{error:#}"),
+            "could not hold `memory`: it is too large\nhelp: raise --memory"
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod loader;
 pub mod pipeline;
 pub mod route;
 pub mod sample;
+pub mod setting;
 pub mod size;
 pub mod store;
 pub mod sync;

@@ -174,6 +174,39 @@ fn a_load_that_ends_early_counts_copies_over_what_arrived() {
 }
 
 #[test]
+fn a_limit_is_exact_and_an_end_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let urls: Vec<String> = (0..3)
+        .map(|at| {
+            let samples = numbered(at * 10..(at + 1) * 10);
+            write(folder.path(), &format!("{at}.tar"), &shard(&samples, 100))
+        })
+        .collect();
+    let open = || onecopy::open(&urls, config(16 * MIB)).decode(None);
+    for (limit, is_dropping_last, lens) in [
+        (0, false, &[][..]),
+        (1, false, &[1]),
+        (8, false, &[8]),
+        (13, false, &[8, 5]),
+        (13, true, &[8]),
+        (29, false, &[8, 8, 8, 5]),
+        (30, false, &[8, 8, 8, 6]),
+        (31, false, &[8, 8, 8, 6]),
+    ] {
+        let batches = all(open().batch(8, is_dropping_last).limit(limit));
+        let found: Vec<usize> = batches.iter().map(|batch| batch.len).collect();
+        assert_eq!(found, lens, "{limit}");
+        let shuffled = all(open().shuffle(4, 1).batch(8, is_dropping_last).limit(limit));
+        let found: Vec<usize> = shuffled.iter().map(|batch| batch.len).collect();
+        assert_eq!(found, lens, "{limit}");
+        let mut samples = open().limit(limit).run_samples().unwrap();
+        let count = samples.by_ref().map(Result::unwrap).count() as u64;
+        assert_eq!(count, limit.min(30));
+        assert_eq!(samples.report().samples, count);
+    }
+}
+
+#[test]
 fn dropping_a_load_that_waits_for_a_silent_server_ends_it() {
     let url = serve(shard(&numbered(0..1000), 15_000), 0);
     let config = LoadConfig {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OPEN_TO_ALL: [&str; 8] = [
-    "error", "config", "size", "sync", "route", "fuzzing", "Error", "Result",
+const OPEN_TO_ALL: [&str; 9] = [
+    "error", "config", "setting", "size", "sync", "route", "fuzzing", "Error", "Result",
 ];
 
 fn root() -> PathBuf {

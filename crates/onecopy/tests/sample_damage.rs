@@ -230,7 +230,7 @@ fn content_cases() -> Vec<Case> {
                 &[
                     "data after the end-of-archive mark",
                     "byte 10240",
-                    "ignore_zeros",
+                    "archives joined by cat",
                 ],
             )),
             "",

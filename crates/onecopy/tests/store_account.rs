@@ -21,7 +21,11 @@ async fn refusals_are_told_apart() {
     let missing = error("s3://bkt/nope", good.clone()).await;
     assert_eq!(
         (missing.kind(), missing.why()),
-        (ErrorKind::NotFound, "there is no such key")
+        (ErrorKind::NotFound, "the object does not exist")
+    );
+    assert_eq!(
+        missing.to_string(),
+        "could not read s3://bkt/nope: the object does not exist"
     );
     assert_eq!(missing.target(), "s3://bkt/nope");
     let missing = error("s3://nowhere/k", good.clone()).await;
@@ -53,7 +57,7 @@ async fn refusals_are_told_apart() {
     )
     .await;
     assert_eq!(anonymous.kind(), ErrorKind::Denied);
-    assert!(anonymous.help().unwrap().contains("--no-sign-request"));
+    assert!(anonymous.help().unwrap().contains("`no_sign_request`"));
 }
 
 #[tokio::test]
@@ -170,7 +174,7 @@ async fn tls_is_read_with_the_right_bundle_and_refused_without() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert!(error.help().unwrap().contains("--ca-bundle"), "{error:#}");
+    assert!(error.help().unwrap().contains("`ca_bundle`"), "{error:#}");
 }
 
 /// The certificate of another server.

@@ -129,7 +129,7 @@ impl Form {
                 select::listed(own)
             ),
         )
-        .with_help("name the fields you want: to_tuple(\"jpg\", \"cls\")")
+        .with_help("name the fields you want: `fields=jpg,cls`")
     }
 }
 
@@ -181,5 +181,5 @@ pub(super) fn unequal(wanted: &TensorLayout, found: &TensorLayout, whose: &str) 
         "",
         format!("it is {}, where {whose} {}", show(found), show(wanted)),
     )
-    .with_help("give pictures one size (decode(\"rgb\", size=224)), or do without batch()")
+    .with_help("give pictures one size (`size=224`), or take single samples instead of batches")
 }

@@ -100,7 +100,7 @@ pub(super) fn of_field(sample: &Sample, field: &str, error: &Error) -> Error {
     match error.help() {
         Some(help) => told.with_help(help),
         None => told.with_help(
-            "leave such samples out with on_error=\"skip\", or repack the shard without it",
+            "leave such samples out with `on_error=skip`, or repack the shard without it",
         ),
     }
 }
@@ -135,7 +135,7 @@ fn missing(sample: &Sample, name: &str) -> Error {
         name_of(sample),
         format!("it has only {present}"),
     )
-    .with_help("name alternatives as \"jpg;png\", or leave such samples out with on_error=\"skip\"")
+    .with_help("name alternatives as \"jpg;png\", or leave such samples out with `on_error=skip`")
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Pool {
         if slab_bytes == 0 || pool_bytes == 0 {
             return Err(
                 Error::new(ErrorKind::InvalidInput, "make a pool", "", "its size is 0")
-                    .with_help("give `memory` at least 16MiB"),
+                    .with_help("give it 16MiB at least: `memory=16MiB`"),
             );
         }
         let slab_len = whole_pages(slab_bytes);

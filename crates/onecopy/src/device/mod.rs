@@ -32,18 +32,18 @@ impl FromStr for Device {
         if text == "cpu" {
             return Ok(Self::Cpu);
         }
-        let is_cuda = text == "cuda" || text.starts_with("cuda:");
-        let (kind, why) = if is_cuda {
-            (
-                ErrorKind::Unsupported,
-                "this version has no CUDA device yet",
-            )
+        // What people call a GPU, whoever made it.
+        let family = text.split(':').next().unwrap_or_default();
+        let is_gpu = ["cuda", "gpu", "mps", "xpu", "hip"].contains(&family);
+        let (kind, why, help) = if is_gpu {
+            let help = "use `device=cpu`, and copy each batch to the GPU in the training loop";
+            let why = "this version has no GPU device yet";
+            (ErrorKind::Unsupported, why, help)
         } else {
-            (ErrorKind::InvalidInput, "there is no such device")
+            let why = "there is no such device";
+            (ErrorKind::InvalidInput, why, "use `device=cpu`")
         };
-        Err(Error::new(kind, "send batches to", format!("{text:?}"), why).with_help(
-            "use \"cpu\": its batches are page-locked, so that a copy to the GPU is one asynchronous DMA",
-        ))
+        Err(Error::new(kind, "send batches to", format!("{text:?}"), why).with_help(help))
     }
 }
 
@@ -54,13 +54,17 @@ mod tests {
     #[test]
     fn a_gpu_is_refused_and_never_silently_replaced() {
         assert_eq!("cpu".parse::<Device>().unwrap(), Device::Cpu);
-        assert_eq!(
-            "cuda:0".parse::<Device>().unwrap_err().kind(),
-            ErrorKind::Unsupported
-        );
-        assert_eq!(
-            "tpu".parse::<Device>().unwrap_err().kind(),
-            ErrorKind::InvalidInput
-        );
+        for (text, kind) in [
+            ("cuda", ErrorKind::Unsupported),
+            ("cuda:0", ErrorKind::Unsupported),
+            ("gpu", ErrorKind::Unsupported),
+            ("cudax", ErrorKind::InvalidInput),
+            ("tpu", ErrorKind::InvalidInput),
+            ("", ErrorKind::InvalidInput),
+        ] {
+            let error = text.parse::<Device>().unwrap_err();
+            assert_eq!(error.kind(), kind, "{text:?}");
+            assert!(error.help().unwrap().contains("`device=cpu`"), "{error:?}");
+        }
     }
 }

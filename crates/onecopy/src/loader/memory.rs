@@ -34,7 +34,7 @@ impl Memory {
                 format!("{memory} bytes of memory"),
                 "it is less than 1 MiB",
             )
-            .with_help("give `memory` at least 16MiB; 256MiB is a good start"));
+            .with_help("give it 16MiB at least; `memory=256MiB` is a good start"));
         }
         let pool_bytes = memory / POOL_SHARE.1 * POOL_SHARE.0;
         // Whole pages, so that what is asked for is what a slab holds.

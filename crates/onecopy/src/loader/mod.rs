@@ -6,6 +6,9 @@ mod memory;
 pub use load::Load;
 use load::Network;
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use tokio::runtime::Runtime;
 
 use crate::batch::{BatchPlan, Fields};
@@ -19,7 +22,7 @@ use crate::route::{Fallback, Hop, Route, RouteWish};
 use crate::sample::decode::Decoder;
 use crate::sample::{SampleOptions, Shuffle, order_shards};
 use crate::store::{Absent, Source, resolve_with, shown_url};
-use crate::sync::Arc;
+use crate::sync::{Arc, check_threads, no_thread};
 use memory::Memory;
 
 /// A shuffle buffer, as asked for.
@@ -40,6 +43,7 @@ pub struct Loader {
     plan: BatchPlan,
     options: SampleOptions,
     shuffle: Option<ShuffleWish>,
+    limit: Option<u64>,
     device: Device,
     epoch: u64,
     /// Of how many parts the shards are divided into, this is which: `(index, count)`.
@@ -58,6 +62,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         plan: BatchPlan::default(),
         options,
         shuffle: None,
+        limit: None,
         device: Device::Cpu,
         epoch: 0,
         part: (0, 1),
@@ -103,6 +108,13 @@ impl Loader {
             on_error: self.config.on_error,
             ..options
         };
+        self
+    }
+
+    /// Reads no more than `samples` of them and ends as at the end of the data: the last batch is as short as it has to be.
+    /// Samples that are read and then left out, because a field does not decode, count. Buffers know no samples.
+    pub fn limit(mut self, samples: u64) -> Self {
+        self.limit = Some(samples);
         self
     }
 
@@ -169,7 +181,7 @@ impl Loader {
                 "",
                 "their size is 0",
             )
-            .with_help("use batch(64), or leave batch() out for single samples"));
+            .with_help("use `batch=64`, or leave it out for single samples"));
         }
         let (plan, on_error) = (self.plan.clone(), self.config.on_error);
         let (work, runtime, ledger) = self.prepare()?;
@@ -235,6 +247,7 @@ impl Loader {
             range_bytes: memory.range_bytes,
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
             options,
+            limit: self.limit,
             shuffle,
             hop,
             ledger: Arc::clone(&ledger),
@@ -262,12 +275,18 @@ fn runtime() -> Result<Runtime> {
         )
         .with_help("start and read it on a thread of its own (tokio: spawn_blocking)"));
     }
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores().clamp(1, 8))
+    let workers = cores().clamp(1, 8);
+    check_threads("net", workers)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .worker_threads(workers)
         .thread_name("onecopy-net")
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start", "the network threads", error))
+        .enable_all();
+    // tokio panics where it cannot start a worker: rarely, since the threads were there a moment ago.
+    catch_unwind(AssertUnwindSafe(|| builder.build()))
+        .map_err(|_panic| io::Error::from(io::ErrorKind::WouldBlock))
+        .flatten()
+        .map_err(|error| no_thread("onecopy-net", error))
 }
 
 fn cores() -> usize {
@@ -311,7 +330,7 @@ fn choose(wish: RouteWish) -> Result<(Route, Option<Fallback>)> {
             route.to_string(),
             why,
         )
-        .with_help("use require=\"stream\", or route=\"auto\"")),
+        .with_help("use `require=stream`, or `route=auto`")),
     }
 }
 

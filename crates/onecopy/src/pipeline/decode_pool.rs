@@ -1,9 +1,9 @@
 //! Threads that run decode jobs.
 
-use std::io;
 use std::thread::JoinHandle;
 
 use crate::batch::{Job, Scratch};
+use crate::error::Result;
 use crate::ledger::OpenHop;
 use crate::sync::{channel, spawn};
 
@@ -11,10 +11,14 @@ use crate::sync::{channel, spawn};
 const QUEUE_PER_THREAD: usize = 4;
 
 /// Starts `threads` decoders. They end when the sender is dropped and the queue is empty.
+///
+/// # Errors
+///
+/// `LimitReached` where not all of them can be started; those that were then end.
 pub(super) fn start(
     threads: usize,
     hop: &OpenHop,
-) -> io::Result<(channel::Sender<Job>, Vec<JoinHandle<()>>)> {
+) -> Result<(channel::Sender<Job>, Vec<JoinHandle<()>>)> {
     let (sender, receiver) = channel::bounded::<Job>(threads * QUEUE_PER_THREAD);
     let mut joins = Vec::with_capacity(threads);
     for number in 0..threads {

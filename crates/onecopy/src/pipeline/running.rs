@@ -11,7 +11,7 @@ use super::budget::Budget;
 use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::Fetcher;
-use super::sample_stage::{BlockSink, SampleSink, Sink, Stage, Ticket, note_skip};
+use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket, note_skip};
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
@@ -46,6 +46,8 @@ pub struct Work {
     pub decode_threads: usize,
     /// How shards are read.
     pub options: SampleOptions,
+    /// Samples to read at most.
+    pub limit: Option<u64>,
     /// The shuffle buffer, if any.
     pub shuffle: Option<Shuffle>,
     /// The hop that the store's reads count on.
@@ -122,7 +124,7 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// `Io` where no thread can be started.
+    /// `LimitReached` where no thread can be started.
     pub fn samples(mut self, runtime: &Handle) -> Result<Samples> {
         let (feed, mut crew) = self.fetch(runtime);
         let (sender, samples) = channel::bounded(SAMPLE_QUEUE);
@@ -143,7 +145,7 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// `Io` where no thread can be started.
+    /// `LimitReached` where no thread can be started.
     pub fn batches(
         mut self,
         runtime: &Handle,
@@ -152,8 +154,7 @@ impl Work {
     ) -> Result<Batches> {
         let (feed, mut crew) = self.fetch(runtime);
         let hop = self.ledger.hop(Hop::Decode);
-        let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)
-            .map_err(|error| Error::io("start", "a decoder thread", error))?;
+        let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)?;
         crew.threads.extend(decoders);
         let (sender, tickets) = channel::unbounded();
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
@@ -190,6 +191,10 @@ impl Work {
 
     /// Starts the sample thread.
     fn stage(&mut self, crew: &mut Crew, feed: Feed, sink: Box<dyn Sink>) -> Result<()> {
+        let sink = match self.limit {
+            Some(left) => Box::new(Limited { sink, left }),
+            None => sink,
+        };
         let stage = Stage {
             feed,
             options: self.options.clone(),
@@ -199,9 +204,7 @@ impl Work {
             is_complete: Arc::clone(&crew.is_complete),
             sink,
         };
-        let thread = spawn("sample", move || stage.run())
-            .map_err(|error| Error::io("start", "the sample thread", error))?;
-        crew.threads.push(thread);
+        crew.threads.push(spawn("sample", move || stage.run())?);
         Ok(())
     }
 }
@@ -297,7 +300,11 @@ impl Batches {
         match &next {
             Ok(Next::Batch(batch)) => {
                 self.ledger.delivered_samples(batch.len as u64);
-                self.ledger.delivered_batch();
+                if batch.is_batched {
+                    self.ledger.delivered_batch();
+                } else {
+                    self.ledger.mark_first();
+                }
             }
             Ok(Next::End) => self.ledger.finish(),
             Ok(Next::NotYet) => {}

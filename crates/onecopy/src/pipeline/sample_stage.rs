@@ -30,6 +30,40 @@ pub(super) trait Sink: Send {
     fn fail(&mut self, error: Error);
     /// Hands on what is not full yet.
     fn close(&mut self) {}
+    /// Whether it has all that it wants: its refusal is then a proper end.
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// Takes so many samples and no more.
+pub(super) struct Limited {
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) left: u64,
+}
+
+impl Sink for Limited {
+    fn take(&mut self, sample: Sample) -> Result<(), Ended> {
+        if self.left == 0 {
+            return Err(Ended);
+        }
+        self.sink.take(sample)?;
+        self.left -= 1;
+        // At once, so that nothing is read for a sample that nobody wants.
+        if self.left == 0 { Err(Ended) } else { Ok(()) }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.sink.fail(error);
+    }
+
+    fn close(&mut self) {
+        self.sink.close();
+    }
+
+    fn is_full(&self) -> bool {
+        self.left == 0
+    }
 }
 
 /// What the sample thread works with.
@@ -50,6 +84,7 @@ impl Stage {
     pub(super) fn run(mut self) {
         match self.read_shards() {
             Ok(()) => self.sink.close(),
+            Err(None) if self.sink.is_full() => self.sink.close(),
             Err(None) => return,
             Err(Some(error)) => self.sink.fail(error),
         }

@@ -191,7 +191,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
                     entry.offset,
                     ErrorKind::Corrupt,
                     &format!("has the field {name:?} twice"),
-                    "pack it without the double, or keep one with duplicates=\"first\" | \"last\"",
+                    "pack it without the double, or keep one of them: `duplicates=first` or `duplicates=last`",
                 ),
                 Duplicates::First => {
                     self.ledger.warned("duplicate_field");

@@ -13,14 +13,28 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::route::Hop;
 use crate::size::to_usize;
-use crate::sync::Arc;
+use crate::sync::{Arc, Threads};
 
 /// Files, by their paths: a key is a path, absolute or not.
 ///
 /// The ETag of a file is its inode, size and time of last change, so that one which is written while it is read is
 /// `Changed`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FileStore;
+#[derive(Debug)]
+pub(super) struct FileStore {
+    threads: Threads,
+}
+
+/// Reads that wait for disks at the same time, at most: the queue of an NVMe is deeper than that of anything else, and a
+/// device gives its best rate with fewer.
+const THREADS: usize = 64;
+
+impl Default for FileStore {
+    fn default() -> Self {
+        Self {
+            threads: Threads::new("file", THREADS),
+        }
+    }
+}
 
 /// Folders below folders at most: what goes deeper is a loop of links.
 const MAX_DEPTH: usize = 64;
@@ -118,7 +132,7 @@ fn read(hop: &OpenHop, object: &Object, offset: u64, mut target: Target) -> Resu
     let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
     let doing = format!("read bytes {offset}..{} of", offset.saturating_add(room));
     let error = |kind, why: &str| Error::new(kind, doing.as_str(), &*object.url, why);
-    let (file, before) = open(&doing, path)?;
+    let (file, before) = open("read", path)?;
     let tag = etag(&before);
     let is_other = object.etag.as_ref().is_some_and(|known| *known != tag);
     if is_other || object.len_bytes.is_some_and(|len| len != before.len()) {
@@ -250,22 +264,6 @@ fn walk(
     Ok(())
 }
 
-/// Runs `work`, which may wait for a disk, where waiting harms nobody.
-async fn on_a_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(Error::new(
-            // A panic of ours; or the load was stopped, and then nobody reads this.
-            ErrorKind::Bug,
-            "read",
-            "a file",
-            error.to_string(),
-        )),
-    }
-}
-
 impl Store for FileStore {
     fn read_into<'a>(
         &'a self,
@@ -275,20 +273,22 @@ impl Store for FileStore {
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>> {
         let (hop, object) = (hop.clone(), object.clone());
-        Box::pin(on_a_thread(move || read(&hop, &object, offset, target)))
+        let work = move || read(&hop, &object, offset, target);
+        Box::pin(async { self.threads.run(work).await? })
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {
         let object = object.clone();
-        Box::pin(on_a_thread(move || {
+        let work = move || {
             let mut found = Self::look_up(path_of(&object.key))?;
             found.url = object.url;
             Ok(found)
-        }))
+        };
+        Box::pin(async { self.threads.run(work).await? })
     }
 
     fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>> {
         let request = request.clone();
-        Box::pin(on_a_thread(move || list(&request)))
+        Box::pin(async { self.threads.run(move || list(&request)).await? })
     }
 }

@@ -79,6 +79,10 @@ impl Reading<'_> {
     }
 
     fn error(&self, failure: Failure) -> Error {
+        if failure.kind == ErrorKind::NotFound {
+            // There is nothing of which these could be bytes.
+            return failure.into_error("read", &*self.object.url);
+        }
         let end = self.offset.saturating_add(self.want());
         failure.into_error(
             format!("read bytes {}..{end} of", self.offset),

@@ -31,7 +31,7 @@ impl Stores {
             account: None,
             buckets: HashMap::new(),
             servers: HashMap::new(),
-            files: Arc::new(FileStore),
+            files: Arc::new(FileStore::default()),
         }
     }
 

@@ -18,6 +18,9 @@ pub(super) enum Place {
 impl Place {
     /// Tells which of them `url` is.
     pub(super) fn read(url: &str) -> Result<Self> {
+        if let Some(command) = url.strip_prefix("pipe:") {
+            return Err(no_command(command));
+        }
         let Some((scheme, rest)) = url.split_once("://") else {
             if url.is_empty() {
                 return Err(bad(
@@ -54,7 +57,7 @@ impl Place {
             }
             "gs" | "gcs" | "az" | "abfs" | "abfss" => {
                 let help = "use s3://, http(s)://, file:// or a path; Google's store also speaks S3: \
-                            --endpoint-url https://storage.googleapis.com with HMAC keys";
+                            `endpoint_url=https://storage.googleapis.com` with HMAC keys";
                 let why = format!("{scheme}:// comes in a later version");
                 Err(bad(url, ErrorKind::Unsupported, &why, help))
             }
@@ -65,6 +68,22 @@ impl Place {
             }
         }
     }
+}
+
+/// Refuses a command in place of a URL, as webdataset takes them. The command is not shown: there may be a key in it.
+fn no_command(command: &str) -> Error {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let object = command
+        .split_whitespace()
+        .map(|word| word.trim_matches(['\'', '"']))
+        .find(|word| word.contains("://") && !word.starts_with('-'));
+    let help = match object {
+        Some(object) => format!("write what it reads instead: {}", shown(object)),
+        None => "write what it reads instead: s3://bucket/key, http(s)://, a path".to_owned(),
+    };
+    let why = "it is a command, and onecopy runs none: it reads objects itself";
+    let target = format!("pipe:{program} ..");
+    Error::new(ErrorKind::Unsupported, "use the URL", target, why).with_help(help)
 }
 
 fn bad(url: &str, kind: ErrorKind, why: &str, help: &str) -> Error {
@@ -113,6 +132,35 @@ mod tests {
             ErrorKind::Unsupported
         );
         assert_eq!(Place::read("").unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn commands_are_refused_with_what_to_write_instead() {
+        for (command, instead) in [
+            (
+                "pipe:aws s3 cp s3://b/train-{000..9}.tar -",
+                "s3://b/train-{000..9}.tar",
+            ),
+            (
+                "pipe:aws s3 cp --endpoint-url=http://h 's3://b/a.tar' -",
+                "s3://b/a.tar",
+            ),
+            (
+                "pipe:curl -H 'Key: hush' -s -L https://h/a.tar?sig=hush",
+                "https://h/a.tar",
+            ),
+            ("pipe:cat /data/a.tar", "a path"),
+            ("pipe:", "a path"),
+        ] {
+            let error = Place::read(command).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{command}");
+            assert!(error.help().unwrap().contains(instead), "{error:?}");
+            assert!(!format!("{error:#}").contains("hush"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_here_is_refused() {
         assert_eq!(
             Place::read("file://host/a").unwrap_err().kind(),
             ErrorKind::InvalidInput

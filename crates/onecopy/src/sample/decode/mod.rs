@@ -193,5 +193,5 @@ fn expect_len(out: &[u8], len_bytes: usize) -> Result<()> {
             out.len()
         ),
     )
-    .with_help("samples of one batch must have equal shapes: give `size`, or map them first"))
+    .with_help("samples of one batch must have equal shapes: give pictures one size (`size=224`), or take single samples"))
 }

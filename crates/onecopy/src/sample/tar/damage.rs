@@ -60,7 +60,7 @@ impl Damage {
         let why = "the shard ends at a member border without the end-of-archive mark, so it may have been cut there";
         Self::new(ErrorKind::Truncated, MISSING_EOF, offset, why).with_help(
             "pack it again with a writer that closes its archive; or take what is there, counted as missing_eof, with \
-             on_error=\"warn\"",
+             `on_error=warn`",
         )
     }
 
@@ -124,8 +124,7 @@ impl Damage {
             format!("{why}; {last}"),
         )
         .with_help(help.unwrap_or(
-            "check the shard with `tar tf`, write it again, or pass over damage with \
-             on_error=\"skip\"",
+            "check the shard with `tar tf`, write it again, or pass over damage with `on_error=skip`",
         ))
     }
 }

@@ -223,7 +223,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                 Some(at) => {
                     Err(
                         Damage::corrupt("data_after_end", at, "data after the end-of-archive mark")
-                            .with_help("put one archive into each shard; archives joined by cat need ignore_zeros (SampleOptions of the engine)"),
+                            .with_help("put one archive into each shard; archives joined by cat end where the first of them does"),
                     )
                 }
             };
@@ -384,5 +384,5 @@ fn unsupported(typeflag: u8, offset: u64) -> Box<Damage> {
         "a member that goes on from another volume: multi-volume archives are unsupported"
     };
     Damage::new(ErrorKind::Unsupported, "unsupported_member", offset, why)
-        .with_help("write the shard again without --sparse and without --multi-volume")
+        .with_help("write the shard again without the options --sparse and --multi-volume of tar")
 }

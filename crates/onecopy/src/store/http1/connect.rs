@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use rustls_pki_types::ServerName;
@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use crate::error::ErrorKind;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Threads};
 
 /// How long resolved addresses are used. S3 answers with other ones every few seconds, and connections should spread
 /// over many of them.
@@ -53,11 +53,11 @@ impl Addresses {
             state.resolved.is_some_and(|at| at.elapsed() < RESOLVED_FOR)
         };
         if !is_fresh {
-            let found = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await;
+            let found = look_up(endpoint).await?;
             let mut state = self.state.lock();
             match found {
                 Ok(found) => {
-                    state.list = interleave(found);
+                    state.list = interleave(found.into_iter());
                     state.resolved = Some(Instant::now());
                 }
                 // A resolver that hiccups does not end a run whose addresses are known.
@@ -97,6 +97,17 @@ fn interleave(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
             return list;
         }
     }
+}
+
+/// Asks the system's resolver, which may take its time, on a thread of its own. `LimitReached` where there is none.
+async fn look_up(endpoint: &Endpoint) -> Result<io::Result<Vec<SocketAddr>>, Failure> {
+    let (host, port) = (endpoint.host.clone(), endpoint.port);
+    let ask = move || Ok((host.as_str(), port).to_socket_addrs()?.collect());
+    // One look-up every 20 s at most: a thread of its own costs nothing beside it.
+    Threads::new("names", 1)
+        .run(ask)
+        .await
+        .map_err(|error| Failure::of_ours("no_thread", error))
 }
 
 fn unresolved(endpoint: &Endpoint, error: io::Error) -> Failure {
@@ -193,7 +204,7 @@ fn handshake(error: io::Error) -> Failure {
             Failure::new(ErrorKind::Unreachable, "certificate", why)
                 .final_now()
                 .with_source(error)
-                .with_help("name the right certificates with --ca-bundle; --no-verify-ssl turns the check off")
+                .with_help("name the right certificates with `ca_bundle`; `no_verify_ssl` turns the check off")
         }
         Some(rustls::Error::InvalidMessage(_)) => Failure::new(
             ErrorKind::Unreachable,

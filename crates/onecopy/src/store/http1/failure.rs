@@ -50,6 +50,13 @@ impl Failure {
         Self::new(ErrorKind::Corrupt, "bad_answer", why)
     }
 
+    /// What failed on this machine and not on the other side.
+    pub(in crate::store) fn of_ours(cause: &'static str, error: Error) -> Self {
+        let mut failure = Self::new(error.kind(), cause, error.to_string());
+        failure.help = error.help().map(str::to_owned);
+        failure.with_source(error)
+    }
+
     /// A connection that failed.
     pub(in crate::store) fn connection(error: io::Error) -> Self {
         let (cause, why) = match error.kind() {

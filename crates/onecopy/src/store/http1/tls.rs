@@ -48,7 +48,7 @@ impl Trust {
         if let Some(path) = &self.ca_bundle {
             let unreadable = |why: String| {
                 Failure::new(ErrorKind::InvalidInput, "ca_bundle", why)
-                    .with_help("--ca-bundle (or AWS_CA_BUNDLE) takes a PEM file of certificates")
+                    .with_help("`ca_bundle` (or AWS_CA_BUNDLE) takes a PEM file of certificates")
             };
             let certificates = CertificateDer::pem_file_iter(path)
                 .map_err(|error| unreadable(format!("cannot read {path}: {error}")))?;
@@ -73,7 +73,7 @@ impl Trust {
                 "this machine has no certificates to trust",
             )
             .final_now()
-            .with_help("install ca-certificates, or name a PEM file with --ca-bundle"));
+            .with_help("install ca-certificates, or name a PEM file with `ca_bundle`"));
         }
         Ok(roots)
     }

@@ -79,12 +79,12 @@ fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Failure> {
     use ErrorKind::{Changed, Denied, NotFound, Throttled, Unreachable, Unsupported};
     let failure = |kind, cause, why: &str| Failure::new(kind, cause, why);
     let failure = match code {
-        "NoSuchKey" => failure(NotFound, "no_such_key", "there is no such key")
+        "NoSuchKey" => failure(NotFound, "no_such_key", "the object does not exist")
             .with_help("list what is there: onecopy ls; keys are case-sensitive"),
         "NoSuchBucket" => {
             let why = format!("there is no bucket {}", scene.bucket);
             Failure::new(NotFound, "no_such_bucket", why)
-                .with_help("check the bucket's name, and the endpoint (--endpoint-url)")
+                .with_help("check the bucket's name, and the endpoint (`endpoint_url`)")
         }
         "AccessDenied" | "AllAccessDisabled" => denied(scene),
         "SignatureDoesNotMatch" => failure(Denied, "signature", "the signature does not match")
@@ -162,7 +162,7 @@ fn by_status(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
 fn denied(scene: &Scene<'_>) -> Failure {
     let bucket = scene.bucket;
     let (why, help) = if scene.is_anonymous {
-        let help = "the bucket is not public: leave out --no-sign-request and give credentials";
+        let help = "the bucket is not public: leave out `no_sign_request` and give credentials";
         ("access denied", help.to_owned())
     } else if scene.is_head {
         // Without ListBucket S3 says 403 for what does not exist, and a HEAD has no text to tell more.
@@ -171,7 +171,7 @@ fn denied(scene: &Scene<'_>) -> Failure {
     } else {
         let help = format!(
             "grant s3:GetObject on {bucket}/* and s3:ListBucket on {bucket}; if the requester pays, \
-             say --request-payer requester"
+             say `request_payer=requester`"
         );
         ("access denied", help)
     };
@@ -184,9 +184,9 @@ fn wrong_region(told: &Told, scene: &Scene<'_>) -> Failure {
     let why = format!("the bucket {bucket} is not in the region {ours}");
     let failure = Failure::new(ErrorKind::InvalidInput, "wrong_region", why);
     match told.region.as_deref().filter(is_region) {
-        Some(right) => failure.with_help(format!("it is in {right}: say --region {right}")),
+        Some(right) => failure.with_help(format!("it is in {right}: say `region={right}`")),
         None => {
-            failure.with_help("say --region with the region of the bucket, or check --endpoint-url")
+            failure.with_help("say the region of the bucket with `region`, or check `endpoint_url`")
         }
     }
 }
@@ -256,7 +256,7 @@ mod tests {
             (400, "AuthorizationHeaderMalformed"),
         ] {
             let help = refusal(status, code, &SCENE).failure.help.unwrap();
-            assert!(help.contains("--region eu-west-3"), "{help}");
+            assert!(help.contains("`region=eu-west-3`"), "{help}");
         }
         let told = Told {
             status: 400,

@@ -11,6 +11,7 @@ use reqsign_core::{
 
 use super::super::http1::{Client, Endpoint, Failure, Request};
 use crate::config::{Limits, StoreConfig, Variables};
+use crate::sync::Threads;
 
 /// Time for the metadata service of a cloud machine: it is one hop away, or it is not there at all.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,14 +58,20 @@ impl Env for Surroundings {
     }
 }
 
+/// For what waits for files and programs, one at a time.
+fn waiting() -> Threads {
+    Threads::new("credentials", 1)
+}
+
 #[derive(Debug)]
 struct Files;
 
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
-        let path = path.to_owned();
-        let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
-        read.map_err(|error| Error::unexpected(error.to_string()))?
+        let file = path.to_owned();
+        let read = waiting().run(move || std::fs::read(file)).await;
+        // Without a thread to wait on: it is a small file, and credentials that are there must not seem to be missing.
+        read.unwrap_or_else(|_no_thread| std::fs::read(path))
             .map_err(|error| Error::config_invalid(error.to_string()))
     }
 }
@@ -80,7 +87,7 @@ impl CommandExecute for Programs {
     ) -> Result<CommandOutput> {
         let mut command = std::process::Command::new(program);
         command.args(args).stdin(std::process::Stdio::null());
-        let ran = tokio::task::spawn_blocking(move || command.output()).await;
+        let ran = waiting().run(move || command.output()).await;
         let output = ran
             .map_err(|error| Error::unexpected(error.to_string()))?
             .map_err(|error| Error::config_invalid(error.to_string()))?;

@@ -93,7 +93,7 @@ impl Signer {
                 Err(
                     Failure::new(ErrorKind::Denied, "no_credentials", why).with_help(
                         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile with \
-                     --profile, or read a public bucket with --no-sign-request",
+                     `profile`, or read a public bucket with `no_sign_request`",
                     ),
                 )
             }

@@ -37,7 +37,7 @@ pub(crate) struct ShownArgs {
 pub(crate) enum Command {
     /// Stream a made-up dataset through the real client, check every sample, show the path map
     Demo(DemoArgs),
-    /// List buckets' objects, prefixes and files
+    /// List buckets, their objects and prefixes, and files
     Ls(LsArgs),
     /// Write objects' bytes to stdout, in order
     Cat(CatArgs),
@@ -110,7 +110,8 @@ pub(crate) struct DemoArgs {
 /// `onecopy ls`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LsArgs {
-    /// s3://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a path
+    /// s3://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a path; s3:// for
+    /// the buckets themselves
     #[arg(value_name = "URL", default_value = "s3://")]
     pub(crate) url: String,
     /// List everything below, not only up to the next slash
@@ -182,7 +183,7 @@ pub(crate) struct BenchArgs {
     /// Leave fields as the bytes they are in the shard
     #[arg(long = "raw")]
     pub(crate) is_raw: bool,
-    /// Stop after so many samples
+    /// Stop after exactly so many samples were read; the last batch is as short as it has to be
     #[arg(long, value_name = "N", value_parser = some())]
     pub(crate) limit_samples: Option<u64>,
     /// Run so many times and show the median

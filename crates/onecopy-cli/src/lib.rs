@@ -14,6 +14,7 @@
 //! | `interrupt` | Ctrl-C |
 //! | `output` | the only one that writes to stdout, and the one that prints errors |
 //! | `progress` | the only one that draws on stderr |
+//! | `words` | the engine's settings as flags |
 //!
 //! Absent: any knowledge of S3, tar or pictures. That is the engine's.
 
@@ -23,6 +24,7 @@ mod exit;
 mod interrupt;
 mod output;
 mod progress;
+mod words;
 
 use std::ffi::OsString;
 
@@ -62,16 +64,20 @@ fn run_parsed(args: Args) -> Exit {
         interrupt: interrupt.clone(),
         progress: Progress::new(args.shown.is_quiet || args.shown.is_json),
     };
+    let is_quiet = args.shown.is_quiet;
     let result = interrupt.watch(move || commands::run(args.command, &context));
-    match result.and_then(|outcome| show(&output, outcome)) {
+    match result.and_then(|outcome| show(&output, outcome, is_quiet)) {
         Ok(exit) => exit,
-        Err(error) => output.fail(&error),
+        Err(error) => output.fail(&error.in_words(words::flag)),
     }
 }
 
-fn show(output: &Output, outcome: Outcome) -> Result<Exit, Error> {
+fn show(output: &Output, outcome: Outcome, is_quiet: bool) -> Result<Exit, Error> {
     if let Some(value) = &outcome.value {
         output.show(value.as_ref())?;
+    }
+    if let Some(remark) = outcome.remark.filter(|_| !is_quiet) {
+        output::remark(&remark);
     }
     Ok(outcome.exit)
 }

@@ -77,6 +77,12 @@ impl Output {
     }
 }
 
+/// Says `text` on stderr.
+pub(crate) fn remark(text: &str) {
+    // There is nowhere to report that stderr is closed.
+    let _closed = writeln!(io::stderr(), "onecopy: {text}");
+}
+
 /// Stdout for bytes: a file without a buffer, so that a slice goes from its slab to the kernel and
 /// nowhere else.
 pub(crate) fn stdout_for_bytes() -> Result<File> {

@@ -11,7 +11,7 @@ use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Result};
 use serde::{Serialize, Serializer};
 
-use super::{Context, Outcome, store_config};
+use super::{Context, Outcome, buckets, store_config};
 use crate::args::LsArgs;
 use crate::exit::Exit;
 
@@ -49,15 +49,11 @@ struct Entry {
 
 /// Seconds since the epoch, shown as a date in UTC.
 #[derive(Debug, Clone, Copy)]
-struct Moment(i64);
+pub(super) struct Moment(pub(super) i64);
 
 pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
-    if matches!(args.url.as_str(), "s3://" | "s3:") {
-        let why = "this version lists what is in a bucket only";
-        return Err(
-            Error::new(ErrorKind::Unsupported, "list", "all buckets", why)
-                .with_help("name one: onecopy ls s3://bucket/"),
-        );
+    if buckets::is_meant(&args.url) {
+        return buckets::run(args);
     }
     let listing = if is_pattern(&args.url) {
         block_on(matches(args, context))?
@@ -67,14 +63,18 @@ pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
     let is_empty = listing.objects.is_empty() && listing.prefixes.is_empty();
     // An empty bucket is a good answer to what is in it; a key that nothing begins with is not.
     let is_told = !is_empty || is_bucket(&args.url);
-    if !is_told && !listing.is_incomplete {
-        tracing::warn!("there is nothing at {}", Printable(&args.url));
-    }
     let exit = Exit::answer(is_told && !listing.is_incomplete);
-    Ok(Outcome::new(listing, exit))
+    let is_remarked = !is_told && !listing.is_incomplete;
+    let outcome = Outcome::new(listing, exit);
+    // `aws s3 ls` ends with 1, too, and says nothing, which leaves one wondering.
+    Ok(if is_remarked {
+        outcome.with_remark(format!("nothing at {}", Printable(&args.url)))
+    } else {
+        outcome
+    })
 }
 
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,6 +2,7 @@
 //! show. The one exception is `cat`, whose result is the bytes themselves.
 
 mod bench;
+mod buckets;
 mod cat;
 mod demo;
 mod ls;
@@ -26,6 +27,8 @@ pub(crate) struct Context {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) value: Option<Box<dyn Shown>>,
+    /// Something to know of the answer, for people: on stderr, unless they want quiet.
+    pub(crate) remark: Option<String>,
     pub(crate) exit: Exit,
 }
 
@@ -34,8 +37,14 @@ impl Outcome {
         let value: Box<dyn Shown> = Box::new(value);
         Self {
             value: Some(value),
+            remark: None,
             exit,
         }
+    }
+
+    fn with_remark(mut self, remark: String) -> Self {
+        self.remark = Some(remark);
+        self
     }
 }
 

@@ -151,6 +151,52 @@ fn a_reader_that_goes_away_is_a_quiet_end() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
+/// A thread whose stack no memory can hold is refused as one beyond every limit of threads is.
+#[test]
+fn a_machine_without_a_thread_to_give_is_told_with_the_cure() {
+    for args in [&["ls", "s3://data/"][..], &["demo"], &["bench", "x.tar"]] {
+        let output = bare(args)
+            .env("RUST_MIN_STACK", (1_u64 << 50).to_string())
+            .output()
+            .unwrap();
+        Ended::from(output).failed(&["no more threads", "ulimit -u"]);
+    }
+}
+
+#[test]
+fn a_reader_of_anything_that_goes_away_is_a_quiet_end() {
+    let world = World::new();
+    world.put("a", "x");
+    for args in [
+        &["--help"][..],
+        &["bench", "--help"],
+        &["--version"],
+        &["ls"],
+        &["ls", "s3://data/"],
+        &["ls", "s3://data/", "--json"],
+        &["cat", "s3://data/a"],
+        &["demo", "--samples", "3", "--memory", "64MiB"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = world.command(args);
+        command.stdout(writer).stderr(Stdio::piped());
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn help_speaks_of_flags() {
+    let world = World::new();
+    let ended = world.run(&["ls", "s3://nope/"]);
+    assert!(ended.stderr.contains("(--endpoint-url)"), "{ended:?}");
+    world.put("a.tar", "no tar ".repeat(100));
+    let json = world.run(&["bench", "s3://data/a.tar", "--json"]).json();
+    let help = json["error"]["help"].as_str().unwrap();
+    assert!(!help.contains("on_error"), "{help}");
+}
+
 #[test]
 fn logs_go_to_stderr() {
     let world = World::new();

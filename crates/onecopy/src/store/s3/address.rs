@@ -28,12 +28,7 @@ impl Address {
                 base,
             });
         }
-        let domain = if region.starts_with("cn-") {
-            "amazonaws.com.cn"
-        } else {
-            "amazonaws.com"
-        };
-        let host = format!("s3.{region}.{domain}");
+        let host = aws_host(region);
         // The wildcard certificate of AWS covers one label: a dotted bucket needs its name in the path.
         let (host, base) = if bucket.contains('.') || bucket.contains('_') {
             (host, format!("/{bucket}"))
@@ -41,13 +36,34 @@ impl Address {
             (format!("{bucket}.{host}"), String::new())
         };
         Ok(Self {
-            endpoint: Endpoint {
-                is_tls: true,
-                host,
-                port: 443,
-            },
+            endpoint: at_aws(host),
             base,
         })
+    }
+
+    /// Where requests go that are for no bucket.
+    pub(super) fn service(endpoint: Option<&(Endpoint, String)>, region: &str) -> Self {
+        let (endpoint, base) = endpoint
+            .cloned()
+            .unwrap_or_else(|| (at_aws(aws_host(region)), String::new()));
+        Self { endpoint, base }
+    }
+}
+
+fn aws_host(region: &str) -> String {
+    let domain = if region.starts_with("cn-") {
+        "amazonaws.com.cn"
+    } else {
+        "amazonaws.com"
+    };
+    format!("s3.{region}.{domain}")
+}
+
+fn at_aws(host: String) -> Endpoint {
+    Endpoint {
+        is_tls: true,
+        host,
+        port: 443,
     }
 }
 

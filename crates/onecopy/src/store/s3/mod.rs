@@ -5,6 +5,7 @@
 
 mod account;
 mod address;
+mod buckets;
 #[cfg(test)]
 mod fuzz;
 mod list;
@@ -14,6 +15,7 @@ mod send;
 mod signer;
 
 pub(super) use account::Account;
+pub use buckets::{Bucket, list_buckets};
 
 use http::{HeaderMap, HeaderValue, Method, header};
 

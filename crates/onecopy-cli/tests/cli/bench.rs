@@ -24,6 +24,9 @@ fn each_stage_gives_its_ledger() {
         assert_eq!(ledger["stage"], stage);
         assert_eq!(ledger["payload_bytes"], bytes, "{stage}");
         assert_eq!(ledger["samples"], samples, "{stage}");
+        let objects = (stage == "buffer").then_some(3);
+        assert_eq!(ledger["objects"].as_u64(), objects, "{stage}");
+        assert_eq!(ledger["ranges"].as_u64(), objects, "{stage}");
         assert_eq!(ledger["batches"], batches, "{stage}");
         assert_eq!(ledger["runs"].as_array().unwrap().len(), 1);
         assert!(ended.stderr.is_empty(), "{ended:?}");
@@ -52,18 +55,14 @@ fn stops_after_as_many_samples_as_asked() {
     let world = World::new();
     world.put_shards(60);
     for stage in ["sample", "batch"] {
-        let args = [
-            "bench",
-            SHARDS,
-            "--to",
-            stage,
-            "--limit-samples",
-            "10",
-            "--batch",
-            "5",
-        ];
-        let ledger = world.run(&[&args[..], &["--json"]].concat()).json();
-        assert_eq!(ledger["samples"], 10, "{stage}");
+        for limit in [1, 10, 13, 60, 99] {
+            let text = limit.to_string();
+            let args = ["bench", SHARDS, "--to", stage, "--batch", "5", "--json"];
+            let args = [&args[..], &["--limit-samples", &text]].concat();
+            let ended = world.run(&args);
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            assert_eq!(ended.json()["samples"], limit.min(60), "{stage}");
+        }
     }
 }
 
@@ -208,6 +207,30 @@ fn a_shard_without_its_end_mark_is_an_error_or_a_warning() {
         ended.stderr.contains("shard taken (missing_eof): "),
         "{ended:?}"
     );
+}
+
+#[test]
+fn shards_left_out_are_a_no_however_far_one_goes() {
+    let world = World::new();
+    world.put_shards(60);
+    let shards = "s3://data/train/train-{00000..00003}.tar";
+    for stage in ["buffer", "sample", "batch"] {
+        let args = ["bench", shards, "--to", stage, "--size", "32"];
+        world.run(&args).failed(&["train-00003.tar"]);
+        let ended = world.run(&[&args[..], &["--on-error", "skip", "--json"]].concat());
+        assert_eq!(ended.code, Some(1), "{stage} {ended:?}");
+        assert_eq!(ended.json()["skipped"]["samples"], 1, "{stage} {ended:?}");
+    }
+}
+
+#[test]
+fn buffers_are_told_by_objects_and_ranges() {
+    let world = World::new();
+    world.put_shards(60);
+    let ended = world.run(&["bench", SHARDS, "--to", "buffer"]);
+    assert!(ended.text().contains("3 objects, "), "{ended:?}");
+    assert!(!ended.text().contains("samples"), "{ended:?}");
+    assert!(ended.text().contains("first bytes after"), "{ended:?}");
 }
 
 #[test]

@@ -37,6 +37,10 @@ fn counts(
     writeln!(f, "  {title:<17} {total} ({})", causes.join(", "))
 }
 
+fn per_second(samples: u64, seconds: f64) -> String {
+    format!(", {:.0} samples/s", samples as f64 / seconds)
+}
+
 impl Report {
     fn header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let urls = Printable(&self.urls);
@@ -49,12 +53,17 @@ impl Report {
             write!(f, " in {} batches", self.batches)?;
         }
         let seconds = self.seconds.max(1e-9);
+        // Only what was made is told of: a load may end at samples, or at bytes.
+        let (rate, first) = match (self.samples, self.batches) {
+            (0, _) => (String::new(), "bytes"),
+            (samples, 0) => (per_second(samples, seconds), "sample"),
+            (samples, _) => (per_second(samples, seconds), "batch"),
+        };
         writeln!(
             f,
-            ", {:.2} s, {:.2} GB/s, {:.0} samples/s, {:.2} CPU s/GB, first batch after {:.0} ms\n",
+            ", {:.2} s, {:.2} GB/s{rate}, {:.2} CPU s/GB, first {first} after {:.0} ms\n",
             self.seconds,
             self.payload_bytes as f64 / 1e9 / seconds,
-            self.samples as f64 / seconds,
             self.cpu_seconds / (self.payload_bytes as f64 / 1e9).max(1e-9),
             self.first_batch_seconds * 1e3,
         )?;

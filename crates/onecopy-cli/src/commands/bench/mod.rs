@@ -13,7 +13,7 @@ use super::{Context, Outcome};
 use crate::args::{BenchArgs, Stage};
 use crate::exit::Exit;
 use bound::Stages;
-use stage::Limit;
+use stage::{Limit, Pieces, Ran};
 
 /// The ledger of the median run, and what each run took.
 #[derive(Debug, Serialize)]
@@ -21,6 +21,9 @@ struct Bench {
     #[serde(flatten)]
     ledger: Report,
     stage: &'static str,
+    /// Only where no samples were read.
+    #[serde(flatten)]
+    pieces: Option<Pieces>,
     runs: Vec<Run>,
 }
 
@@ -45,6 +48,15 @@ impl Run {
 impl fmt::Display for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.ledger)?;
+        if let Some(Pieces { objects, ranges }) = self.pieces {
+            let per_second = |count: u64| count as f64 / self.ledger.seconds.max(1e-9);
+            writeln!(
+                f,
+                "  requests          {objects} objects, {:.0} a second; {ranges} ranges, {:.0} a second",
+                per_second(objects),
+                per_second(ranges)
+            )?;
+        }
         if self.runs.len() > 1 {
             let rates: Vec<String> = self
                 .runs
@@ -67,15 +79,16 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> Result<Outcome> {
     }
     stage::check(args)?;
     let limit = args.limit_samples.map_or(Limit::None, Limit::Samples);
-    let reports = (0..args.repeat)
+    let all = (0..args.repeat)
         .map(|_| stage::run(args.to, args, limit, context))
         .collect::<Result<Vec<_>>>()?;
-    let runs = reports.iter().map(Run::new).collect();
-    let exit = Exit::answer(reports.iter().all(is_complete));
-    let ledger = median(reports)?;
+    let runs = all.iter().map(|ran| Run::new(&ran.report)).collect();
+    let exit = Exit::answer(all.iter().all(is_complete));
+    let median = median(all)?;
     let bench = Bench {
-        ledger,
+        ledger: median.report,
         stage: args.to.name(),
+        pieces: median.pieces,
         runs,
     };
     Ok(Outcome::new(bench, exit))
@@ -91,9 +104,9 @@ fn by_stage(args: &BenchArgs, context: &Context) -> Result<Outcome> {
         let mut limit = Limit::None;
         if let Some(samples) = args.limit_samples {
             // Buffers hold no samples: as many bytes as the samples took.
-            let report = stage::run(Stage::Sample, args, Limit::Samples(samples), context)?;
-            limit = Limit::Bytes(report.payload_bytes);
-            reports[1].push(report);
+            let ran = stage::run(Stage::Sample, args, Limit::Samples(samples), context)?;
+            limit = Limit::Bytes(ran.report.payload_bytes);
+            reports[1].push(ran);
         }
         for (index, stage) in stages.into_iter().enumerate() {
             let limit = match (stage, args.limit_samples) {
@@ -107,27 +120,27 @@ fn by_stage(args: &BenchArgs, context: &Context) -> Result<Outcome> {
     let exit = Exit::answer(reports.iter().flatten().all(is_complete));
     let mut medians = Vec::new();
     for (stage, reports) in stages.into_iter().zip(reports) {
-        medians.push((stage, median(reports)?));
+        medians.push((stage, median(reports)?.report));
     }
     Ok(Outcome::new(Stages::new(medians), exit))
 }
 
 /// Whether a run left nothing out.
-fn is_complete(report: &Report) -> bool {
-    report.skipped.is_empty()
+fn is_complete(ran: &Ran) -> bool {
+    ran.report.skipped.is_empty()
 }
 
-/// The report of the run with the median time per byte.
-fn median(mut reports: Vec<Report>) -> Result<Report> {
-    reports.sort_by(|a, b| seconds_per_gb(a).total_cmp(&seconds_per_gb(b)));
-    let middle = reports.len() / 2;
-    if reports.is_empty() {
+/// The run with the median time per byte.
+fn median(mut runs: Vec<Ran>) -> Result<Ran> {
+    runs.sort_by(|a, b| seconds_per_gb(&a.report).total_cmp(&seconds_per_gb(&b.report)));
+    let middle = runs.len() / 2;
+    if runs.is_empty() {
         return Err(onecopy::Error::bug(
             "find the median run",
             "there is no run",
         ));
     }
-    Ok(reports.swap_remove(middle))
+    Ok(runs.swap_remove(middle))
 }
 
 fn gb(report: &Report) -> f64 {

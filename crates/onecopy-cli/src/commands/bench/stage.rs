@@ -9,6 +9,7 @@ use onecopy::pipeline::{Next, Piece, note_lost_shard};
 use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Loader, Result};
+use serde::Serialize;
 
 use crate::args::{BenchArgs, Stage};
 use crate::commands::{Context, load_config};
@@ -27,6 +28,23 @@ pub(super) enum Limit {
     Bytes(u64),
 }
 
+/// What a run found.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) report: Report,
+    /// Where no samples were read: what bytes came in.
+    pub(super) pieces: Option<Pieces>,
+}
+
+/// What bytes come in where nothing is made of them yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Pieces {
+    /// Objects that were begun.
+    pub(super) objects: u64,
+    /// Ranges of them that came.
+    pub(super) ranges: u64,
+}
+
 /// Refuses what cannot be.
 pub(super) fn check(args: &BenchArgs) -> Result<()> {
     if args.to == Stage::Buffer && args.limit_samples.is_some() {
@@ -42,24 +60,29 @@ pub(super) fn check(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Runs as far as `stage` and gives the ledger.
-pub(super) fn run(
-    stage: Stage,
-    args: &BenchArgs,
-    limit: Limit,
-    context: &Context,
-) -> Result<Report> {
+/// Runs as far as `stage`.
+pub(super) fn run(stage: Stage, args: &BenchArgs, limit: Limit, context: &Context) -> Result<Ran> {
     context.interrupt.check()?;
     let mut config = load_config(&args.store, &args.reading);
     config.decode_threads = args.decode_threads;
     config.on_error = args.on_error;
-    let loader = onecopy::open(&args.urls, config);
+    let mut loader = onecopy::open(&args.urls, config);
+    if let Limit::Samples(samples) = limit {
+        loader = loader.limit(samples);
+    }
+    let mut pieces = None;
     let ledger = match stage {
-        Stage::Buffer => buffers(loader, args.on_error, limit, context)?,
+        Stage::Buffer => {
+            let came = pieces.insert(Pieces::default());
+            buffers(loader, args.on_error, limit, came, context)?
+        }
         Stage::Sample => samples(loader, limit, context)?,
         Stage::Batch | Stage::Device => batches(shaped(loader, args), limit, context)?,
     };
-    Ok(ledger.report())
+    Ok(Ran {
+        report: ledger.report(),
+        pieces,
+    })
 }
 
 fn shaped(loader: Loader, args: &BenchArgs) -> Loader {
@@ -82,6 +105,7 @@ fn buffers(
     loader: Loader,
     on_error: OnError,
     limit: Limit,
+    came: &mut Pieces,
     context: &Context,
 ) -> Result<Arc<Ledger>> {
     let mut load = loader.run_buffers()?;
@@ -95,6 +119,7 @@ fn buffers(
         match piece {
             Piece::Bytes(slice) => {
                 ledger.mark_first();
+                came.ranges += 1;
                 bytes += slice.len() as u64;
                 bar.add(slice.len() as u64);
             }
@@ -104,7 +129,10 @@ fn buffers(
                 note_lost_shard(&ledger, on_error, error)?;
                 is_lost = true;
             }
-            Piece::Shard(_) => is_lost = false,
+            Piece::Shard(_) => {
+                is_lost = false;
+                came.objects += 1;
+            }
             Piece::End => {}
         }
         if matches!(limit, Limit::Bytes(limit) if bytes >= limit) {
@@ -119,16 +147,11 @@ fn samples(loader: Loader, limit: Limit, context: &Context) -> Result<Arc<Ledger
     let mut load = loader.run_samples()?;
     let ledger = Arc::clone(load.ledger());
     let bar = context.progress.samples("samples", total(limit));
-    let mut count = 0;
     for sample in load.by_ref() {
         context.interrupt.check()?;
         let _sample = sample?;
         ledger.mark_first();
-        count += 1;
         bar.add(1);
-        if limit == Limit::Samples(count) {
-            break;
-        }
     }
     ledger.finish();
     Ok(ledger)
@@ -138,19 +161,12 @@ fn batches(loader: Loader, limit: Limit, context: &Context) -> Result<Arc<Ledger
     let mut load = loader.run()?;
     let ledger = Arc::clone(load.ledger());
     let bar = context.progress.samples("batches", total(limit));
-    let mut count = 0;
     loop {
         context.interrupt.check()?;
         match load.next_within(PATIENCE)? {
-            Next::Batch(batch) => {
-                count += batch.len as u64;
-                bar.add(batch.len as u64);
-            }
+            Next::Batch(batch) => bar.add(batch.len as u64),
             Next::End => break,
             Next::NotYet => {}
-        }
-        if matches!(limit, Limit::Samples(limit) if count >= limit) {
-            break;
         }
     }
     ledger.finish();

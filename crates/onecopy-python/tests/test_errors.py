@@ -312,3 +312,59 @@ def test_every_error_can_be_pickled_and_made_from_a_text(kind):
         "d",
     )
     assert str(type(error)("text")) == "text"
+
+
+def help_of(url, **options):
+    with pytest.raises(onecopy.Error) as caught:
+        list(onecopy.open(url, as_="numpy", **options).batch(4))
+    assert caught.value.help is not None
+    assert "--" not in caught.value.help
+    assert str(caught.value).endswith(f"\nhelp: {caught.value.help}")
+    return caught.value.help
+
+
+def test_help_speaks_of_arguments_and_not_of_flags(tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    help_ = help_of("s3://bucket/a.tar", endpoint_url="http://127.0.0.1:1")
+    assert "`profile`" in help_
+    assert "no_sign_request=True" in help_
+    (tmp_path / "a.tar").write_bytes(b"\0" * 512 + b"x" * 1536)
+    assert 'on_error="skip"' in help_of(str(tmp_path / "a.tar"))
+    assert 'endpoint_url="https://' in help_of("gs://bucket/a.tar")
+    assert help_of("pipe:aws s3 cp s3://bucket/a.tar -").endswith(": s3://bucket/a.tar")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda", "cuda:1", "mps", "tpu"])
+def test_other_devices_are_refused_with_what_to_do(url, device):
+    with pytest.raises(onecopy.Error, match=device) as caught:
+        onecopy.open(url).to(device)
+    assert 'to("cpu")' in caught.value.help
+    kind = onecopy.InvalidInputError if device == "tpu" else onecopy.UnsupportedError
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda loader: loader.batch(0), "it is less than 1"),
+        (lambda loader: loader.batch(2**64), "it is too large"),
+        (lambda loader: loader.shuffle(-1), "it is negative"),
+        (lambda loader: loader.decode("rgb", size=2**17), "it is more than 65536"),
+        (lambda loader: loader.batch(2).batch(2), "batches are made already"),
+        (lambda loader: loader.batch(2).shuffle(2), "it comes after batch()"),
+    ],
+)
+def test_what_cannot_be_is_said_in_plain_words(url, call, why):
+    with pytest.raises(onecopy.InvalidInputError) as caught:
+        call(onecopy.open(url))
+    assert caught.value.why == why
+
+
+def test_an_object_that_is_gone_is_read_by_nobody(tmp_path):
+    loader = onecopy.open(str(tmp_path / "a.tar"), as_="numpy")
+    with pytest.raises(onecopy.NotFoundError) as caught:
+        list(loader)
+    assert "bytes" not in str(caught.value)

@@ -1,6 +1,7 @@
 """The ledger, as Python sees it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -75,5 +76,32 @@ def test_says_which_wish_was_not_granted(url):
 
 def test_is_not_there_before_the_first_iteration(url):
     loader = onecopy.open(url, as_="numpy")
-    with pytest.raises(onecopy.InvalidInputError, match="ledger"):
+    with pytest.raises(onecopy.InvalidInputError, match="ledger") as caught:
         _ = loader.ledger
+    assert "num_workers=0" in caught.value.help
+
+
+def test_counts_batches_whoever_makes_them(url):
+    loader = onecopy.open(url, as_="numpy").decode().to_tuple("cls")
+    list(loader)
+    assert (loader.ledger["samples"], loader.ledger["batches"]) == (10, 0)
+    same = loader.map(lambda sample: sample)
+    for drop_last, batches in ((False, 3), (True, 2)):
+        made = same.batch(4, drop_last=drop_last)
+        list(made)
+        assert (made.ledger["samples"], made.ledger["batches"]) == (10, batches)
+
+
+def test_is_of_this_process_alone(url):
+    loader = onecopy.open(url, as_="numpy")
+    list(loader)
+    child = os.fork()
+    if child == 0:
+        try:
+            _ = loader.ledger
+        except onecopy.InvalidInputError:
+            os._exit(7)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert loader.ledger["samples"] == 10

@@ -112,6 +112,15 @@ def test_workers_follow_the_epoch_that_is_set(urls):
     assert once == [[label] for (label,) in loader]
 
 
+def test_workers_keep_their_ledgers_to_themselves(urls):
+    loader = onecopy.open(urls).decode().to_tuple("cls").batch(8)
+    list(data.DataLoader(loader, batch_size=None, num_workers=1))
+    with pytest.raises(onecopy.InvalidInputError, match="num_workers=0"):
+        _ = loader.ledger
+    list(data.DataLoader(loader, batch_size=None, num_workers=0))
+    assert loader.ledger["samples"] == 100
+
+
 def test_errors_of_workers_keep_their_class_and_text(tmp_path):
     url = shards.write(tmp_path / "a.tar", {"a": {"cls": b"cat"}})
     wrapped = data.DataLoader(onecopy.open(url).decode(), batch_size=None, num_workers=1)

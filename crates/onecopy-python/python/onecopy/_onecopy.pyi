@@ -216,6 +216,9 @@ class RunningLedger:
     def skipped(self, cause: str) -> None:
         """Note a sample that was left out after it was handed over."""
 
+    def batched(self) -> None:
+        """Note a batch that was put together after its samples were handed over."""
+
     def note(self, text: str) -> None:
         """Note a fact about this run, once."""
 

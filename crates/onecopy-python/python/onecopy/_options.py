@@ -58,8 +58,12 @@ def integer(option: str, value: object, *, least: int = 0, most: int = _U64_MAX)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise bad_type(option, value, "a whole number")
     number: int = value.__index__()
-    if not least <= number <= most:
-        raise bad(option, value, f"it is not in {least}..{most}")
+    if number < least:
+        raise bad(option, value, "it is negative" if least == 0 else f"it is less than {least}")
+    if number > most:
+        # No one asks for 2**64 of anything: the number would say nothing.
+        why = "it is too large" if most == _U64_MAX else f"it is more than {most}"
+        raise bad(option, value, why)
     return number
 
 

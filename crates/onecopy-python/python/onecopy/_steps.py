@@ -25,6 +25,9 @@ from onecopy.errors import (
 KEY = "__key__"
 SHARD = "__shard__"
 
+LEAVE_OUT = 'leave such samples out with on_error="skip"'
+"""What to do about samples that are damaged."""
+
 PICTURES = ("jpg", "jpeg", "png", "webp", "ppm", "pgm", "pbm", "pnm", "bmp", "gif", "tif", "tiff")
 """Fields that ``decode("pil")`` takes for pictures, by their last extension."""
 
@@ -169,7 +172,7 @@ def decoded(
                     f"decode field {name!r} of",
                     f"sample {sample[KEY]!r} of {sample[SHARD]}",
                     f"{type(cause).__name__}: {cause}",
-                    'leave such samples out with on_error="skip"',
+                    LEAVE_OUT,
                 )
                 error.__cause__ = cause
                 context.leave_out(error)
@@ -238,10 +241,12 @@ def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator
         for problem in collator.add(sample):
             context.leave_out(problem)
         if collator.is_due:
+            context.ledger.batched()
             yield collator.take()
     for problem in collator.end():
         context.leave_out(problem)
     if len(collator) and not step.is_dropping_last:
+        context.ledger.batched()
         yield collator.take()
 
 

@@ -1,6 +1,9 @@
 """What can go wrong: one class per kind, all below :class:`Error`, most also below a builtin."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+_BY_KIND: dict[str, type["Error"]] = {}
+"""The class of each kind of the engine's errors."""
 
 
 class Error(Exception):
@@ -28,6 +31,12 @@ class Error(Exception):
     why: str
     help: str | None
 
+    def __init_subclass__(cls, *, kind: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if kind is not None:
+            cls.kind = kind
+            _BY_KIND[kind] = cls
+
     def __init__(
         self,
         message: str = "",
@@ -44,113 +53,64 @@ class Error(Exception):
         self.help = help
 
 
-class NotFoundError(Error, FileNotFoundError):
+class NotFoundError(Error, FileNotFoundError, kind="not_found"):
     """The object, bucket, file or field does not exist."""
 
-    kind = "not_found"
 
-
-class DeniedError(Error, PermissionError):
+class DeniedError(Error, PermissionError, kind="denied"):
     """Credentials are missing, wrong, expired, or not allowed to do this."""
 
-    kind = "denied"
 
-
-class UnreachableError(Error, ConnectionError):
+class UnreachableError(Error, ConnectionError, kind="unreachable"):
     """The other side cannot be reached, or stays silent."""
 
-    kind = "unreachable"
 
-
-class ThrottledError(Error):
+class ThrottledError(Error, kind="throttled"):
     """The other side asks for less."""
 
-    kind = "throttled"
 
-
-class ChangedError(Error):
+class ChangedError(Error, kind="changed"):
     """The object is no longer the one whose reading began."""
 
-    kind = "changed"
 
-
-class CorruptError(Error, ValueError):
+class CorruptError(Error, ValueError, kind="corrupt"):
     """The bytes are there but are not what they claim to be."""
 
-    kind = "corrupt"
 
-
-class TruncatedError(Error):
+class TruncatedError(Error, kind="truncated"):
     """Fewer bytes arrived than were promised."""
 
-    kind = "truncated"
 
-
-class UnsupportedError(Error, NotImplementedError):
+class UnsupportedError(Error, NotImplementedError, kind="unsupported"):
     """Understood, but not something this version or this machine does."""
 
-    kind = "unsupported"
 
-
-class LimitReachedError(Error):
+class LimitReachedError(Error, kind="limit_reached"):
     """A limit set by the configuration or the machine was reached."""
 
-    kind = "limit_reached"
 
-
-class InvalidInputError(Error, ValueError):
+class InvalidInputError(Error, ValueError, kind="invalid_input"):
     """What was asked for cannot be."""
-
-    kind = "invalid_input"
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
     """An option was given a value of a type that it does not take."""
 
 
-class DeviceError(Error, RuntimeError):
+class DeviceError(Error, RuntimeError, kind="device"):
     """A device or its driver failed."""
 
-    kind = "device"
 
-
-class IoError(Error, OSError):
+class IoError(Error, OSError, kind="io"):
     """A local file or the operating system failed."""
 
-    kind = "io"
 
-
-class CancelledError(Error):
+class CancelledError(Error, kind="cancelled"):
     """The work was stopped on request."""
 
-    kind = "cancelled"
 
-
-class BugError(Error, AssertionError):
+class BugError(Error, AssertionError, kind="bug"):
     """An assumption of onecopy's own does not hold; please report it."""
-
-    kind = "bug"
-
-
-_BY_KIND: dict[str, type[Error]] = {
-    error.kind: error
-    for error in (
-        NotFoundError,
-        DeniedError,
-        UnreachableError,
-        ThrottledError,
-        ChangedError,
-        CorruptError,
-        TruncatedError,
-        UnsupportedError,
-        LimitReachedError,
-        InvalidInputError,
-        DeviceError,
-        IoError,
-        CancelledError,
-        BugError,
-    )
-}
 
 
 def from_engine(  # noqa: PLR0913, PLR0917 - the parts of an engine error, in its order

@@ -12,7 +12,9 @@ class Ledger(Mapping[str, Any]):
 
     A mapping in the one JSON form of onecopy (``"schema": 1``); as text, a map of the path with a
     line for each hop. It counts what one process did: workers of a ``DataLoader`` each have their
-    own.
+    own, which ends with them. ``samples`` are those that the engine handed to this process, and
+    ``batches`` those that were made of them, by the engine or by :meth:`Loader.batch` behind a
+    function; iterating single samples makes none.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """The loader: a lazy chain of steps, each of which gives a new one."""
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -22,8 +23,10 @@ _URLS_SHOWN = 3
 class Loader(Iterable[Any]):
     """Data to load, and how: made by :func:`open`, refined step by step, read by iterating.
 
-    Each step returns a new loader and reads nothing. A loader holds plain settings only, so it can
-    be pickled and copied; each iteration starts an engine of its own, which ends with it.
+    Each step (``shuffle``, ``decode``, ``map``, ``to_tuple``, ``to_dict``, ``batch``, ``to``)
+    returns a new loader, leaves this one as it is, and reads nothing. A loader holds plain settings
+    only, so it can be pickled and copied; each iteration starts an engine of its own, which ends
+    with it.
 
     When torch has been imported, a loader is a ``torch.utils.data.IterableDataset``. Workers of a
     ``DataLoader`` divide the shards among themselves, each shard to one worker; ranks do not yet
@@ -39,7 +42,8 @@ class Loader(Iterable[Any]):
         self._chain = chain
         self._epoch = epoch
         self._is_epoch_set = is_epoch_set
-        self._ledger: _onecopy.RunningLedger | None = None
+        self._ledger: tuple[int, _onecopy.RunningLedger] | None = None
+        """The process that iterated last, and its account: a forked one has a copy."""
 
     @classmethod
     def of(cls, chain: Chain, epoch: int = 0, *, is_epoch_set: bool = False) -> "Loader":
@@ -59,11 +63,6 @@ class Loader(Iterable[Any]):
             Samples to choose from. 0 and 1 keep the order.
         seed
             What the order is drawn from, together with the epoch.
-
-        Returns
-        -------
-        Loader
-            A new one.
 
         Raises
         ------
@@ -107,11 +106,6 @@ class Loader(Iterable[Any]):
             ``"rgb"``, ``"pil"``, ``"npy"``, ``"npz"``, ``"cls"``, ``"txt"``, ``"json"``,
             ``"raw"``, or a function of the field's ``bytes``. Functions run in Python; batches are
             then made in Python, too, at the cost of a copy.
-
-        Returns
-        -------
-        Loader
-            A new one.
 
         Raises
         ------
@@ -163,11 +157,6 @@ class Loader(Iterable[Any]):
             Takes what the loader gives so far and returns what to give instead. Its exceptions
             end the iteration, whatever ``on_error`` says. Before :meth:`batch`, batches are made
             in Python, at the cost of a copy.
-
-        Returns
-        -------
-        Loader
-            A new one.
         """
         if not callable(function):
             raise _options.bad_type("function", function, "a function")
@@ -181,11 +170,6 @@ class Loader(Iterable[Any]):
         *names
             Fields in the order wanted. ``"jpg;png"`` takes the first that a sample has.
             ``"__key__"`` and ``"__shard__"`` are fields, too.
-
-        Returns
-        -------
-        Loader
-            A new one.
         """
         if not names:
             raise _options.bad("names", names, "there is none", 'use to_tuple("jpg", "cls")')
@@ -198,11 +182,6 @@ class Loader(Iterable[Any]):
         ----------
         *names
             As for :meth:`to_tuple`; none takes all.
-
-        Returns
-        -------
-        Loader
-            A new one.
         """
         return self._selecting(Select("dict", _options.names("names", names)))
 
@@ -225,11 +204,6 @@ class Loader(Iterable[Any]):
         drop_last
             Whether to leave out a last batch that is not full.
 
-        Returns
-        -------
-        Loader
-            A new one.
-
         Raises
         ------
         InvalidInputError
@@ -248,11 +222,6 @@ class Loader(Iterable[Any]):
             ``"cpu"``: page-locked host memory, where the limits allow.
         as_
             ``"torch"``, ``"numpy"`` or ``"jax"``; None leaves it as it is.
-
-        Returns
-        -------
-        Loader
-            A new one.
 
         Raises
         ------
@@ -280,15 +249,30 @@ class Loader(Iterable[Any]):
 
     @property
     def ledger(self) -> Ledger:
-        """What happened in the iteration that runs, or ran last, in this process, until now."""
-        if self._ledger is None:
+        """What happened in the iteration that runs, or ran last, in this process, until now.
+
+        Workers of a ``DataLoader`` are processes of their own: what they read stands in ledgers
+        that live and end with them, and never here. Iterations of this process do not know of
+        theirs, so after a ``DataLoader`` with workers this is still the ledger of the last
+        iteration here. To get one of all data, take ``num_workers=0``, or iterate the loader
+        itself.
+
+        Raises
+        ------
+        InvalidInputError
+            Where nothing has been iterated in this process yet.
+        """
+        process_id, ledger = self._ledger or (None, None)
+        if ledger is None or process_id != os.getpid():
             raise told(
                 InvalidInputError,
                 "read the ledger of",
                 self._urls_shown(),
                 "nothing has been iterated in this process yet",
+                "iterate the loader first; workers of a DataLoader keep their ledgers to "
+                "themselves: for one ledger of all data take num_workers=0, or no DataLoader",
             )
-        return Ledger.of(self._ledger)
+        return Ledger.of(ledger)
 
     def __iter__(self) -> LoaderIterator:
         epoch = self._epoch
@@ -303,7 +287,7 @@ class Loader(Iterable[Any]):
             _torch.warn_of_ranks()
         chain = replace(self._chain, settings=replace(settings, epoch=epoch % 2**64))
         load = _onecopy.Load(chain.divided()[0])
-        self._ledger = load.ledger
+        self._ledger = (os.getpid(), load.ledger)
         return LoaderIterator(chain, load)
 
     def __repr__(self) -> str:
@@ -341,6 +325,9 @@ class Loader(Iterable[Any]):
 
     def _check_before_batch(self, name: str) -> None:
         if any(isinstance(step, Collate) for step in self._chain.steps):
+            if name == "batch":
+                why = "batches are made already"
+                raise told(InvalidInputError, "add batch()", "", why, "leave one of the two out")
             why = "it comes after batch()"
             raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before batch()")
 

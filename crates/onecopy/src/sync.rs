@@ -34,8 +34,9 @@ pub fn spawn<T: Send + 'static>(
     started.map_err(|error| no_thread(&name, error))
 }
 
-/// Why a thread was not started, and what to do about it.
-pub(crate) fn no_thread(name: &str, error: io::Error) -> Error {
+/// Why a thread was not started, and what to do about it: the error for `error`, which the system gave instead.
+#[must_use]
+pub fn no_thread(name: &str, error: io::Error) -> Error {
     // What pthread_create gives for every limit there is: threads of the user, of the control group, memory for a stack.
     if error.kind() != io::ErrorKind::WouldBlock {
         return Error::io("start the thread", name, error);
@@ -44,16 +45,23 @@ pub(crate) fn no_thread(name: &str, error: io::Error) -> Error {
         Ok((soft, _)) if soft != RLIM_INFINITY => format!("; this user may have {soft}"),
         _ => String::new(),
     };
+    let mut help =
+        "raise the limit: ulimit -u, TasksMax= of a systemd unit, pids.max of a container"
+            .to_owned();
+    // What is started behind the decoders, or is one, can be had by starting fewer of them.
+    if ["decode", "sample"]
+        .iter()
+        .any(|stage| name.contains(stage))
+    {
+        help.push_str("; or decode with fewer threads: `decode_threads=2`");
+    }
     Error::new(
         ErrorKind::LimitReached,
         "start the thread",
         name,
         format!("the system starts no more threads{limit}"),
     )
-    .with_help(
-        "raise the limit (ulimit -u, TasksMax= of a systemd unit, pids.max of a container), or ask \
-         for fewer threads: `decode_threads=2`",
-    )
+    .with_help(help)
     .with_source(error)
 }
 
@@ -215,6 +223,9 @@ mod tests {
             "could not start the thread onecopy-x: the system starts no more threads"
         ));
         assert!(error.help().unwrap().contains("ulimit -u"), "{error:?}");
+        assert!(!error.help().unwrap().contains("decode"), "{error:?}");
+        let decoder = no_thread("onecopy-decode-3", io::ErrorKind::WouldBlock.into());
+        assert!(decoder.help().unwrap().ends_with("`decode_threads=2`"));
         let other = no_thread("onecopy-x", io::ErrorKind::InvalidInput.into());
         assert_eq!(other.kind(), ErrorKind::Io);
     }

@@ -100,7 +100,7 @@ fn complaint(text: &str) -> Option<String> {
             return Some(format!("no setting: `{quoted}`"));
         }
     }
-    let is_closed = text.matches('`').count() % 2 == 0;
+    let is_closed = text.matches('`').count().is_multiple_of(2);
     (!is_closed).then(|| "an open backquote".to_owned())
 }
 

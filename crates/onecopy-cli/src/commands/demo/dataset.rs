@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use onecopy::config::Variables;
+use onecopy::sync::no_thread;
 use onecopy::{Error, Result};
 use onecopy_testkit::s3::S3Server;
 use onecopy_testkit::shards::{Field, Shard, ShardMaker};
@@ -62,7 +64,10 @@ impl Dataset {
             .credentials(ACCESS_KEY, SECRET_KEY)
             .region(REGION)
             .start()
-            .map_err(|error| Error::io("start", "the demo's S3 server", error))?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock => no_thread("demo-s3", error),
+                _ => Error::io("start", "the demo's S3 server", error),
+            })?;
         let mut dataset = Self {
             server,
             samples: BTreeMap::new(),

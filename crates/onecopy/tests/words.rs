@@ -31,7 +31,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             sources(&path, into);
-        } else {
+        } else if path.file_stem().unwrap() != "fuzz" {
             into.push(path);
         }
     }
@@ -52,6 +52,10 @@ fn texts(code: &str) -> Vec<String> {
             }
             // A quote as a character: '"' and b'"'.
             '"' if before == '\'' && rest.peek() == Some(&'\'') => {}
+            // r"..", where a backslash is itself.
+            '"' if before == 'r' => {
+                texts.push(rest.by_ref().take_while(|symbol| *symbol != '"').collect())
+            }
             '"' => {
                 let mut text = String::new();
                 while let Some(symbol) = rest.next() {
@@ -132,9 +136,9 @@ fn texts_name_settings_and_speak_neither_flags_nor_python() {
 
 #[test]
 fn the_reader_of_texts_sees_them_all_and_knows_what_is_wrong() {
-    let code = "// \"no text\"\n#[expect(x, reason = \"no `text`\")]\nfn f() { a(\"one \\\n    text\", '\"', b'\"', \"two \\\"x\\\"\") } // \"none\"\n\
+    let code = "// \"no text\"\n#[expect(x, reason = \"no `text`\")]\nfn f() { a(\"one \\\n    text\", '\"', b'\"', r\"\\\", \"two \\\"x\\\"\") } // \"none\"\n\
                 #[cfg(test)]\nmod tests { \"three\" }";
-    assert_eq!(texts(code), ["one text", "two \"x\""]);
+    assert_eq!(texts(code), ["one text", "\\", "two \"x\""]);
     for (text, is_wrong) in [
         ("raise `memory`, or pack with `tar --sort=name`", false),
         ("say `region={right}`", false),

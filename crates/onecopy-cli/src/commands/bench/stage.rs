@@ -128,6 +128,7 @@ fn buffers(
             Piece::Failed(error) => {
                 note_lost_shard(&ledger, on_error, error)?;
                 is_lost = true;
+                came.objects = came.objects.saturating_sub(1);
             }
             Piece::Shard(_) => {
                 is_lost = false;

@@ -149,7 +149,7 @@ pub(crate) struct ReadingArgs {
     /// Bytes asked for in one request
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = at_least_one_byte)]
     pub(crate) range: usize,
-    /// Connections at most
+    /// Connections at most [default: 256]; it begins with 32 and takes more while they bring more
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) connections: Option<usize>,
 }

@@ -101,8 +101,11 @@ impl fmt::Debug for Variables {
 /// Limits and times of the network.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at most, to one endpoint.
+    /// Connections at most, to one endpoint. Fewer where this process may not open as many files.
     pub connections: usize,
+    /// Connections to begin with, where that is no more than there may be. More are made while each step brings more, and
+    /// fewer while the other side asks for less.
+    pub connections_at_first: usize,
     /// Tries per range, the first one included.
     pub tries: u32,
     /// Time for everything that one range takes from its first failure on, retries included.
@@ -120,8 +123,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // 2.5 per Gbit/s of a 10 Gbit/s machine: an S3 connection gives about 50 MB/s.
-            connections: 32,
+            // An S3 connection gives about 50 MB/s, so this is 100 Gbit/s.
+            connections: 256,
+            // 10 Gbit/s, and some more because a part of them always waits for its first byte.
+            connections_at_first: 32,
             tries: 10,
             budget: Duration::from_secs(180),
             connect_timeout: Duration::from_secs(5),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use onecopy::config::StoreConfig;
+use onecopy::ledger::Ledger;
 use onecopy::store::{Absent, Named, open_store, resolve, resolve_with};
 use onecopy::{Error, ErrorKind};
 
@@ -150,7 +151,7 @@ async fn what_is_not_there_is_refused_kept_or_ignored_as_asked() {
     let config = StoreConfig::default();
     let count = async |word: &str, absent| {
         let url = format!("{}/{word}", folder.path().display());
-        let sources = resolve_with(&[url], &config, absent).await;
+        let sources = resolve_with(&[url], &config, absent, &Ledger::unread()).await;
         sources
             .map(|sources| sources.len())
             .map_err(|error| error.kind())

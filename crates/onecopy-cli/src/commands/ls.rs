@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 
 use onecopy::error::Printable;
+use onecopy::ledger::Ledger;
 use onecopy::store::{
     Absent, ListRequest, Named, Object, Store, is_pattern, open_store, resolve_with,
 };
@@ -91,7 +92,7 @@ fn is_bucket(url: &str) -> bool {
 async fn matches(args: &LsArgs, context: &Context) -> Result<Listing> {
     let mut listing = Listing::new(args);
     let (urls, config) = (std::slice::from_ref(&args.url), store_config(&args.store));
-    for source in resolve_with(urls, &config, Absent::Ignored).await? {
+    for source in resolve_with(urls, &config, Absent::Ignored, &Ledger::unread()).await? {
         context.interrupt.check()?;
         let object = match source.object.len_bytes {
             Some(_) => source.object,

@@ -55,7 +55,8 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         iteration, ``"warn"`` logs to the logger ``onecopy``, counts and goes on, ``"skip"`` counts
         and goes on.
     connections
-        Connections to the store, at most.
+        Connections to the store, at most; None allows 256. A load begins with 32 and takes more
+        while they bring more.
     decode_threads
         Threads that decode; None takes one per core.
     key_rule

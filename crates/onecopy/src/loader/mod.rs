@@ -206,7 +206,7 @@ impl Loader {
             OnError::Raise => Absent::Refused,
             OnError::Warn | OnError::Skip => Absent::Kept,
         };
-        let found = resolve_with(&self.urls, &self.config.store, absent);
+        let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
         let mut sources = runtime.block_on(found)?;
         if let Some(wish) = self.shuffle {
             order_shards(&mut sources, wish.seed, self.epoch);

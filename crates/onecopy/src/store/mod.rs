@@ -30,7 +30,9 @@ mod url;
 mod url_list;
 
 pub use object::{ETag, Key, Object};
-pub use resolve::{Absent, Named, is_pattern, open_store, resolve, resolve_with};
+pub use resolve::{
+    Absent, Named, is_pattern, open_store, open_store_counted, resolve, resolve_with,
+};
 pub use s3::{Bucket, list_buckets};
 pub use url::shown as shown_url;
 

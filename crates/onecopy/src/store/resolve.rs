@@ -13,6 +13,7 @@ use super::url_list::{MAX_URL_BYTES, list_file, read_list};
 use super::{Key, ListRequest, Object, Source, Store, escape};
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
 use crate::sync::Arc;
 
 /// What a shard's name ends with, whatever the case.
@@ -56,12 +57,25 @@ pub enum Named {
 ///
 /// `InvalidInput` for what is no URL, a bucket or profile that cannot be; `Unsupported` for schemes of later versions.
 pub fn open_store(url: &str, config: &StoreConfig) -> Result<(Arc<dyn Store>, Named)> {
+    open_store_counted(url, config, &Ledger::unread())
+}
+
+/// As [`open_store`]; connections, look-ups and listings are counted on `ledger`.
+///
+/// # Errors
+///
+/// As [`open_store`].
+pub fn open_store_counted(
+    url: &str,
+    config: &StoreConfig,
+    ledger: &Arc<Ledger>,
+) -> Result<(Arc<dyn Store>, Named)> {
     let place = match Place::read(url)? {
         // A file that bears the very name is meant, whatever characters are in it.
         Place::File(path) if path.exists() => Place::File(path),
         _ => Place::read(&escape::unescaped(url))?,
     };
-    let (store, object) = Stores::new(config).open(&place)?;
+    let (store, object) = Stores::new(config, ledger).open(&place)?;
     let named = match &place {
         Place::S3 { key, .. } if key.is_empty() || key.ends_with('/') => Named::Prefix(object.key),
         Place::File(path) if is_folder_name(path) => Named::Prefix(object.key),
@@ -107,10 +121,10 @@ pub fn is_pattern(url: &str) -> bool {
 /// more than 64 MiB, a URL of more than 64 KiB; `InvalidInput`, `Unsupported` for what cannot be a URL; and whatever a
 /// listing can meet.
 pub async fn resolve(urls: &[String], config: &StoreConfig) -> Result<Vec<Source>> {
-    resolve_with(urls, config, Absent::Refused).await
+    resolve_with(urls, config, Absent::Refused, &Ledger::unread()).await
 }
 
-/// As [`resolve`], with a word on that which is not there.
+/// As [`resolve`], with a word on that which is not there; connections, look-ups and listings are counted on `ledger`.
 ///
 /// # Errors
 ///
@@ -119,6 +133,7 @@ pub async fn resolve_with(
     urls: &[String],
     config: &StoreConfig,
     absent: Absent,
+    ledger: &Arc<Ledger>,
 ) -> Result<Vec<Source>> {
     if urls.is_empty() {
         return Err(Error::new(
@@ -129,7 +144,7 @@ pub async fn resolve_with(
         ));
     }
     let mut search = Search {
-        stores: Stores::new(config),
+        stores: Stores::new(config, ledger),
         absent,
         names_left: MAX_NAMES,
         sources: Vec::new(),

@@ -10,6 +10,7 @@ use super::url::Place;
 use super::{Object, Store};
 use crate::config::StoreConfig;
 use crate::error::Result;
+use crate::ledger::Ledger;
 use crate::sync::Arc;
 
 /// The stores opened so far under one configuration.
@@ -24,9 +25,9 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    pub(super) fn new(config: &StoreConfig) -> Self {
+    pub(super) fn new(config: &StoreConfig, ledger: &Arc<Ledger>) -> Self {
         Self {
-            client: Arc::new(Client::new(config)),
+            client: Arc::new(Client::new(config).counting_on(ledger)),
             config: config.clone(),
             account: None,
             buckets: HashMap::new(),

@@ -97,7 +97,8 @@ impl Body {
                 continue;
             }
             if matches!(self.framing, Left::Chunked(_)) {
-                patience.read(self.refill(usize::MAX)).await?;
+                let len = patience.read(self.refill(usize::MAX)).await?;
+                self.lease.pool().took(len);
                 continue;
             }
             let most = self.promised();
@@ -106,6 +107,7 @@ impl Body {
                 read.map_err(Failure::connection)
             };
             let len = patience.read(read).await?;
+            self.lease.pool().took(len);
             self.took(len)?;
         }
         Ok(())

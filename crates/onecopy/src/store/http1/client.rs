@@ -16,6 +16,7 @@ use super::pool::{Lease, Pool};
 use super::tls::Trust;
 use crate::config::{Limits, StoreConfig};
 use crate::error::ErrorKind;
+use crate::ledger::Ledger;
 use crate::sync::{Arc, Mutex};
 
 /// What is read on top where a head is longer than the guess: a few digits more, seldom a whole header.
@@ -49,6 +50,7 @@ pub(in crate::store) struct Client {
     tls: Mutex<Option<Tls>>,
     trust: Trust,
     limits: Limits,
+    ledger: Arc<Ledger>,
 }
 
 #[derive(Clone)]
@@ -73,7 +75,14 @@ impl Client {
                 is_unverified: config.is_tls_unverified,
             },
             limits: config.limits.clone(),
+            ledger: Ledger::unread(),
         }
+    }
+
+    /// Counts what becomes of connections, and requests that belong to no read, on `ledger`.
+    pub(in crate::store) fn counting_on(mut self, ledger: &Arc<Ledger>) -> Self {
+        self.ledger = Arc::clone(ledger);
+        self
     }
 
     pub(in crate::store) fn limits(&self) -> &Limits {
@@ -90,14 +99,17 @@ impl Client {
         };
         let pool = self.pool(&request.endpoint);
         let text = encode(request);
-        let permit = pool.admit().await?;
-        let mut lease = match pool.take_idle(permit) {
+        let pass = pool.admit().await?;
+        let mut lease = match pool.take_idle(pass) {
             Ok(lease) => lease,
-            Err(permit) => pool.connect(permit, tls.as_ref()).await?,
+            Err(pass) => pool.connect(pass, tls.as_ref()).await?,
         };
         loop {
             match self.exchange(&mut lease, &text).await {
                 Ok((head, rest)) => {
+                    if matches!(head.status, 429 | 503) {
+                        pool.throttled();
+                    }
                     let is_head = request.method == Method::HEAD;
                     let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?;
                     return Ok(Answer { head, body });
@@ -138,7 +150,7 @@ impl Client {
         let mut pools = self.pools.lock();
         let pool = pools
             .entry(endpoint.clone())
-            .or_insert_with(|| Pool::new(endpoint.clone(), &self.limits));
+            .or_insert_with(|| Pool::new(endpoint.clone(), &self.limits, &self.ledger));
         Arc::clone(pool)
     }
 

@@ -7,7 +7,9 @@
 //! |---|---|
 //! | `endpoint` | who is spoken to |
 //! | `client` | one request, one answer |
-//! | `pool` | connections of one endpoint: idle ones, a limit, fair waiting |
+//! | `pool` | connections of one endpoint: those in use and the idle ones |
+//! | `gate`, `climb` | how many there may be: a fair queue before a limit, and the limit as measured |
+//! | `files` | how many sockets this process may open |
 //! | `connect` | name resolution, TCP, TLS |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |
@@ -17,13 +19,16 @@
 mod body;
 mod chunked;
 mod client;
+mod climb;
 mod connect;
 mod connection;
 mod endpoint;
 mod failure;
+mod files;
 #[cfg(test)]
 mod fuzz;
 mod gap;
+mod gate;
 mod head;
 mod pool;
 mod tls;

@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
 
+use super::climb::{Climb, EPOCH, Epoch};
 use super::connect::{self, Addresses};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
+use super::files;
+use super::gate::{Gate, Pass};
 use crate::config::Limits;
-use crate::error::ErrorKind;
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::ledger::Ledger;
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The first guess at the length of a head: S3's are somewhat longer, so no body byte comes along.
 const FIRST_HEAD_GUESS: usize = 512;
@@ -19,19 +21,29 @@ const FIRST_HEAD_GUESS: usize = 512;
 /// Tries for an endpoint that never answered: it is more likely misspelt than ill.
 const FIRST_CONTACT_TRIES: u32 = 3;
 
-/// Connections to one endpoint: the idle ones, and a limit for all.
+/// Connections to one endpoint: the idle ones, and a limit for all, which moves with what it brings.
 #[derive(Debug)]
 pub(super) struct Pool {
     endpoint: Endpoint,
     addresses: Addresses,
     /// Guards the idle connections, newest last; never held over an await.
     idle: Mutex<Vec<Idle>>,
-    /// One permit per connection in use; waiters are served in the order they came.
-    permits: Arc<Semaphore>,
+    gate: Arc<Gate>,
+    /// Body bytes that came in during this epoch.
+    came_in: AtomicU64,
+    /// Guards the number of connections and the clock of its epochs; held for some sums.
+    pace: Mutex<Pace>,
     connect_timeout: Duration,
     idle_timeout: Duration,
     head_guess: AtomicUsize,
     has_answered: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Pace {
+    climb: Climb,
+    began: tokio::time::Instant,
+    epoch_began: tokio::time::Instant,
 }
 
 #[derive(Debug)]
@@ -46,18 +58,28 @@ pub(super) struct Lease {
     pub(super) connection: Connection,
     pub(super) is_reused: bool,
     pool: Arc<Pool>,
-    permit: OwnedSemaphorePermit,
+    pass: Pass,
 }
 
 impl Pool {
-    pub(super) fn new(endpoint: Endpoint, limits: &Limits) -> Arc<Self> {
+    pub(super) fn new(endpoint: Endpoint, limits: &Limits, ledger: &Ledger) -> Arc<Self> {
+        let (most, note) = files::clamp(limits.connections, files::left());
+        if let Some(note) = note {
+            ledger.note(note);
+        }
+        let climb = Climb::new(limits.connections_at_first, most);
+        let now = tokio::time::Instant::now();
         Arc::new(Self {
             endpoint,
             addresses: Addresses::default(),
             idle: Mutex::new(Vec::new()),
-            permits: Arc::new(Semaphore::new(
-                limits.connections.clamp(1, Semaphore::MAX_PERMITS),
-            )),
+            gate: Gate::new(climb.count()),
+            came_in: AtomicU64::new(0),
+            pace: Mutex::new(Pace {
+                climb,
+                began: now,
+                epoch_began: now,
+            }),
             connect_timeout: limits.connect_timeout,
             idle_timeout: limits.idle_timeout,
             head_guess: AtomicUsize::new(FIRST_HEAD_GUESS),
@@ -66,18 +88,40 @@ impl Pool {
     }
 
     /// Waits for the right to hold one more connection.
-    pub(super) async fn admit(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        Arc::clone(&self.permits)
-            .acquire_owned()
-            .await
-            .map_err(|error| Failure::new(ErrorKind::Bug, "pool", error.to_string()))
+    pub(super) async fn admit(&self) -> Result<Pass, Failure> {
+        self.gate.admit().await
+    }
+
+    /// Notes body bytes that came in. Once an epoch is over, the number of connections follows what it brought.
+    pub(super) fn took(&self, len: usize) {
+        self.came_in.fetch_add(len as u64, Ordering::Relaxed);
+        let now = tokio::time::Instant::now();
+        let mut pace = self.pace.lock();
+        let span = now.duration_since(pace.epoch_began);
+        if span < EPOCH {
+            return;
+        }
+        pace.epoch_began = now;
+        let epoch = Epoch {
+            span,
+            full: self.gate.take_full(),
+            bytes: self.came_in.swap(0, Ordering::Relaxed),
+        };
+        let since = now.duration_since(pace.began);
+        pace.climb.ended(since, epoch);
+        self.gate.set_limit(pace.climb.count());
+    }
+
+    /// Notes that the other side asked for less.
+    pub(super) fn throttled(&self) {
+        let mut pace = self.pace.lock();
+        let since = pace.began.elapsed();
+        pace.climb.throttled(since);
+        self.gate.set_limit(pace.climb.count());
     }
 
     /// The idle connection that was used last, where one is young enough and still silent.
-    pub(super) fn take_idle(
-        self: &Arc<Self>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Lease, OwnedSemaphorePermit> {
+    pub(super) fn take_idle(self: &Arc<Self>, pass: Pass) -> Result<Lease, Pass> {
         let mut idle = self.idle.lock();
         while let Some(last) = idle.pop() {
             if last.since.elapsed() >= self.idle_timeout {
@@ -90,17 +134,17 @@ impl Pool {
                     connection: last.connection,
                     is_reused: true,
                     pool: Arc::clone(self),
-                    permit,
+                    pass,
                 });
             }
         }
-        Err(permit)
+        Err(pass)
     }
 
     /// A new connection.
     pub(super) async fn connect(
         self: &Arc<Self>,
-        permit: OwnedSemaphorePermit,
+        pass: Pass,
         tls: Option<&TlsConnector>,
     ) -> Result<Lease, Failure> {
         let connected =
@@ -115,7 +159,7 @@ impl Pool {
             connection,
             is_reused: false,
             pool: Arc::clone(self),
-            permit,
+            pass,
         })
     }
 
@@ -139,8 +183,8 @@ impl Lease {
     }
 
     /// Closes the connection and keeps the right to hold one.
-    pub(super) fn close(self) -> OwnedSemaphorePermit {
-        self.permit
+    pub(super) fn close(self) -> Pass {
+        self.pass
     }
 
     /// Keeps the connection for the next request.

@@ -59,12 +59,15 @@ pub(super) async fn ask(
 
 /// Looks an object up.
 pub(super) async fn head(origin: &dyn Origin, object: &Object) -> Result<Object> {
-    let mut retry = Retry::new(origin.client().limits());
+    let mut retry = Retry::new(origin.client());
     loop {
         match head_once(origin, object).await {
-            Ok(found) => return Ok(found),
+            Ok(found) => {
+                retry.succeeded();
+                return Ok(found);
+            }
             Err(failure) => {
-                let next = retry.after(failure, None).await;
+                let next = retry.after(failure).await;
                 next.map_err(|failure| failure.into_error("look up", &*object.url))?;
             }
         }

@@ -2,25 +2,35 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, Method};
-use tokio::time;
+use tokio::time::{self, Instant};
 use tokio_rustls::TlsConnector;
 
+use super::super::dates;
 use super::body::Body;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::head::{Head, MAX_HEAD};
 use super::pool::{Lease, Pool};
 use super::tls::Trust;
+use super::tokens::Tokens;
 use crate::config::{Limits, StoreConfig};
 use crate::error::ErrorKind;
 use crate::ledger::Ledger;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// What is read on top where a head is longer than the guess: a few digits more, seldom a whole header.
 const HEAD_STEP: usize = 64;
+
+/// Retries that a client may make at once; after that come [`RETRIES_PER_SECOND`], one for every five requests that went
+/// well, and one for every retry that did. So a store that is well loses no time by an outburst of failures, and one that
+/// is ill is asked ten times a second and not a thousand times.
+const RETRIES_AT_ONCE: f64 = 200.0;
+
+/// Retries in a second, whatever becomes of them.
+const RETRIES_PER_SECOND: f64 = 10.0;
 
 /// A request, ready to be sent.
 #[derive(Debug, Clone)]
@@ -39,6 +49,8 @@ pub(in crate::store) struct Request {
 pub(in crate::store) struct Answer {
     pub(in crate::store) head: Head,
     pub(in crate::store) body: Body,
+    /// When the request came here: what it carries is no younger.
+    pub(in crate::store) asked: Instant,
 }
 
 /// Pools of connections, one per endpoint, and what they have in common.
@@ -51,6 +63,9 @@ pub(in crate::store) struct Client {
     trust: Trust,
     limits: Limits,
     ledger: Arc<Ledger>,
+    retries: Tokens,
+    /// Whether a range was ever read well.
+    has_served: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -76,6 +91,8 @@ impl Client {
             },
             limits: config.limits.clone(),
             ledger: Ledger::unread(),
+            has_served: AtomicBool::new(false),
+            retries: Tokens::new(RETRIES_AT_ONCE, RETRIES_AT_ONCE, RETRIES_PER_SECOND),
         }
     }
 
@@ -89,9 +106,30 @@ impl Client {
         &self.limits
     }
 
+    /// Where requests that belong to no read are counted.
+    pub(in crate::store) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Notes that a range was read well.
+    pub(in crate::store) fn served(&self) {
+        self.has_served.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a range was ever read well.
+    pub(in crate::store) fn has_served(&self) -> bool {
+        self.has_served.load(Ordering::Relaxed)
+    }
+
+    /// How many retries are left.
+    pub(in crate::store) fn retries(&self) -> &Tokens {
+        &self.retries
+    }
+
     /// Sends `request` and reads the head of the answer. Interim answers are passed over; a connection that died while
     /// it was idle is replaced without counting as a try.
     pub(in crate::store) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+        let asked = Instant::now();
         let tls = if request.endpoint.is_tls {
             Some(self.tls()?.0)
         } else {
@@ -112,7 +150,7 @@ impl Client {
                     }
                     let is_head = request.method == Method::HEAD;
                     let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?;
-                    return Ok(Answer { head, body });
+                    return Ok(Answer { head, body, asked });
                 }
                 Err(Broken {
                     failure,
@@ -256,15 +294,54 @@ fn encode(request: &Request) -> Vec<u8> {
     text
 }
 
-/// A duration out of a `Retry-After` header in seconds; the date form is rare and not worth a parser.
+/// A duration out of a `Retry-After` header, in seconds or as a date. A date is held against the server's own clock where
+/// it tells it.
 pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
-    let seconds: u64 = head.header("retry-after")?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    let text = head.header("retry-after")?;
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = dates::from_http(text)?;
+    let now = head.header("date").and_then(dates::from_http).or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        i64::try_from(now.ok()?.as_secs()).ok()
+    })?;
+    Some(Duration::from_secs(
+        u64::try_from(then.saturating_sub(now)).unwrap_or(0),
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_asks_to_wait_is_read_in_both_forms() {
+        let wait = |lines: &str| {
+            let text = format!("HTTP/1.1 503 S\r\n{lines}\r\n\r\n");
+            let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
+            retry_after(&head).map(|wait| wait.as_secs())
+        };
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        assert_eq!(wait("Retry-After: 7"), Some(7));
+        assert_eq!(
+            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:50:07 GMT")),
+            Some(30)
+        );
+        assert_eq!(
+            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:00:00 GMT")),
+            Some(0)
+        );
+        assert_eq!(wait("Retry-After: Sun, 06 Nov 1994 08:50:07 GMT"), Some(0));
+        for odd in [
+            "X: y",
+            "Retry-After: soon",
+            "Retry-After: -1",
+            "Retry-After:",
+        ] {
+            assert_eq!(wait(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn a_request_has_one_host_and_a_length_only_where_it_has_a_body() {

@@ -17,7 +17,7 @@ pub(in crate::store) struct Failure {
     pub(in crate::store) is_worth_retrying: bool,
     /// What the other side asked us to wait.
     pub(in crate::store) retry_after: Option<Duration>,
-    /// Tries at most, where fewer than usual make sense.
+    /// Tries at most that may end in this cause, where fewer than usual make sense.
     pub(in crate::store) most_tries: Option<u32>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }

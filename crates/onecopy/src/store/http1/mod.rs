@@ -10,6 +10,7 @@
 //! | `pool` | connections of one endpoint: those in use and the idle ones |
 //! | `gate`, `climb` | how many there may be: a fair queue before a limit, and the limit as measured |
 //! | `files` | how many sockets this process may open |
+//! | `tokens` | what may be done only so often |
 //! | `connect` | name resolution, TCP, TLS |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |
@@ -32,6 +33,7 @@ mod gate;
 mod head;
 mod pool;
 mod tls;
+mod tokens;
 
 pub(super) use body::Body;
 pub(super) use client::{Answer, Client, Request, retry_after};

@@ -109,10 +109,10 @@ impl Account {
         }
     }
 
-    /// Credentials that were refused as old are fetched anew for the next request.
-    pub(super) async fn forget_credential(&self) {
+    /// Credentials that a request of `asked` was refused for as old are fetched anew for the next request.
+    pub(super) async fn forget_credential(&self, asked: tokio::time::Instant) {
         if let Some(signer) = &self.signer {
-            signer.forget().await;
+            signer.forget(asked).await;
         }
     }
 }

@@ -148,12 +148,12 @@ impl Origin for S3Store {
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {
         Box::pin(async move {
             let scene = self.scene(method);
-            let head = refusal::Told::of(&answer.head);
+            let (head, asked) = (refusal::Told::of(&answer.head), answer.asked);
             // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
             let text = answer.body.collect(MAX_LISTING).await.unwrap_or_default();
             let refusal = refusal::read(head, &text, &scene);
             if refusal.is_credential_old {
-                self.account.forget_credential().await;
+                self.account.forget_credential(asked).await;
             }
             refusal.failure
         })
@@ -177,12 +177,15 @@ impl Store for S3Store {
 
     fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>> {
         Box::pin(async move {
-            let mut retry = Retry::new(self.client().limits());
+            let mut retry = Retry::new(self.client());
             loop {
                 match self.list_once(request).await {
-                    Ok(page) => return Ok(page),
+                    Ok(page) => {
+                        retry.succeeded();
+                        return Ok(page);
+                    }
                     Err(failure) => {
-                        let next = retry.after(failure, None).await;
+                        let next = retry.after(failure).await;
                         next.map_err(|failure| {
                             failure.into_error("list", self.url(&request.prefix))
                         })?;

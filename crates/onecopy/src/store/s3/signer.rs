@@ -4,6 +4,7 @@ use reqsign_aws_v4::{Credential, DefaultCredentialProvider, RequestSigner};
 use reqsign_core::time::Timestamp;
 use reqsign_core::{Context, ProvideCredential, SignRequest, SigningCredential};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::super::http1::{Failure, Request};
 use super::send;
@@ -20,7 +21,14 @@ pub(super) struct Signer {
     chain: DefaultCredentialProvider,
     signer: RequestSigner,
     /// Guards the credential in use; held while it is fetched, so that it is fetched once for all who wait.
-    credential: Mutex<Option<Credential>>,
+    credential: Mutex<Option<Kept>>,
+}
+
+/// The credential in use, and when it was fetched.
+#[derive(Debug)]
+struct Kept {
+    credential: Credential,
+    fetched: Instant,
 }
 
 impl Signer {
@@ -61,15 +69,19 @@ impl Signer {
         Ok(request)
     }
 
-    /// Drops the credential, so that the next request fetches a new one.
-    pub(super) async fn forget(&self) {
-        *self.credential.lock().await = None;
+    /// Drops the credential that signed a request of `asked`, so that the next one fetches another. Where that was done
+    /// since, nothing is dropped: of many requests that were refused together, the first one does it for all.
+    pub(super) async fn forget(&self, asked: Instant) {
+        let mut kept = self.credential.lock().await;
+        if kept.as_ref().is_some_and(|kept| kept.fetched <= asked) {
+            *kept = None;
+        }
     }
 
     async fn credential(&self) -> Result<Credential, Failure> {
         let mut kept = self.credential.lock().await;
-        if let Some(credential) = kept.as_ref().filter(|credential| credential.is_valid()) {
-            return Ok(credential.clone());
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.credential.is_valid()) {
+            return Ok(kept.credential.clone());
         }
         let found = self
             .chain
@@ -77,13 +89,17 @@ impl Signer {
             .await
             .ok()
             .flatten();
-        match (found, kept.as_ref()) {
+        let old = kept.as_ref().map(|kept| kept.credential.clone());
+        match (found, old) {
             (Some(found), _) => {
-                *kept = Some(found.clone());
+                *kept = Some(Kept {
+                    credential: found.clone(),
+                    fetched: Instant::now(),
+                });
                 Ok(found)
             }
             // A refresh that fails costs nothing as long as the one in use lasts.
-            (None, Some(old)) if old.is_valid_at(Timestamp::now() + LEAST_LIFE) => Ok(old.clone()),
+            (None, Some(old)) if old.is_valid_at(Timestamp::now() + LEAST_LIFE) => Ok(old),
             (None, old) => {
                 let why = if old.is_some() {
                     "the credentials ran out and could not be refreshed"

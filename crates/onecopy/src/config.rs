@@ -112,7 +112,7 @@ pub struct Limits {
     pub budget: Duration,
     /// Time to connect, TLS handshake included.
     pub connect_timeout: Duration,
-    /// Time to the first byte of an answer.
+    /// Time to the first byte of an answer to a read. Longer, up to six times as long, while the other side is that slow.
     pub first_byte_timeout: Duration,
     /// Time without a byte of the body, while we read.
     pub stall_timeout: Duration,
@@ -130,7 +130,8 @@ impl Default for Limits {
             tries: 10,
             budget: Duration::from_secs(180),
             connect_timeout: Duration::from_secs(5),
-            first_byte_timeout: Duration::from_secs(30),
+            // As long as a body may be silent. S3's 99th percentile is 0.3 s, and a store that needs more gets it.
+            first_byte_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(4),
         }

@@ -185,3 +185,51 @@ async fn a_fixed_number_of_connections_is_never_passed_and_survives_refusals() {
     assert!(connections <= 3, "{connections}");
     assert_eq!(bucket.report().retries.by_cause["throttled"], 10);
 }
+
+/// Reads enough ranges for the next ones to be compared with.
+async fn read_many(bucket: &Bucket) {
+    for range in 0..20 {
+        bucket
+            .read(&format!("ok/300000/{range}"), 300_000)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_range_slow_among_its_like_goes_on_elsewhere_at_the_exact_offset() {
+    let server = FaultServer::start().unwrap();
+    let bucket = Bucket::open(&config(&server));
+    read_many(&bucket).await;
+    // The first answer would take ten seconds, and the second takes none.
+    let key = "rate=200kBpsx1/2000000/slow";
+    bucket.read(key, 2_000_000).await.unwrap();
+    assert_eq!(bucket.report().retries.by_cause["slow"], 1);
+    let asked: Vec<_> = server
+        .requests()
+        .into_iter()
+        .filter(|r| r.key == key)
+        .collect();
+    assert_eq!(asked.len(), 2);
+    assert_ne!(asked[0].connection, asked[1].connection);
+    let range = asked[1].range.as_deref().unwrap();
+    assert!(
+        range.starts_with("bytes=") && range.ends_with("-1999999"),
+        "{range}"
+    );
+    assert!(
+        !range.starts_with("bytes=0-"),
+        "what had come is not asked for again"
+    );
+    assert!(asked[1].if_match.is_some());
+}
+
+#[tokio::test]
+async fn a_first_byte_late_among_its_like_is_asked_for_elsewhere() {
+    let server = FaultServer::start().unwrap();
+    let bucket = Bucket::open(&config(&server));
+    read_many(&bucket).await;
+    let key = "ttfb=60sx1/1000/late";
+    bucket.read(key, 1000).await.unwrap();
+    assert_eq!(bucket.report().retries.by_cause["late_first_byte"], 1);
+}

@@ -48,6 +48,15 @@ impl<'a> Retry<'a> {
 
     /// Waits before the next try and notes it; gives the failure back where there is to be none.
     pub(super) async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+        if failure.is_prompt {
+            tracing::debug!(
+                cause = failure.cause,
+                why = failure.why,
+                "asking another connection"
+            );
+            self.ledger.retried(failure.cause);
+            return Ok(());
+        }
         let seen = self.note(failure.cause);
         if !failure.is_worth_retrying {
             return Err(failure);

@@ -1,26 +1,20 @@
 //! What follows the head.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::time::Duration;
-
-use tokio::time::{Instant, Sleep, sleep};
+use std::time::{Duration, Instant};
 
 use super::chunked::Chunks;
 use super::connection::Hops;
 use super::failure::Failure;
 use super::gap::Gap;
 use super::head::{Framing, Head};
+use super::patience::Patience;
 use super::pool::Lease;
 use crate::error::ErrorKind;
 use crate::ledger::OpenHop;
+use crate::sync::Arc;
 
 /// Read at once for what goes through memory of our own: chunked bodies, listings, error texts.
 const SCRATCH: usize = 16 << 10;
-
-/// A body that brings less than this in the time without which it would count as stalled is as good as stalled:
-/// 1.6 KiB/s at the default of 10 s. Else one byte every few seconds would hold a slab for ever.
-const LEAST_PROGRESS: usize = 16 << 10;
 
 /// A body that is being read.
 #[derive(Debug)]
@@ -79,7 +73,8 @@ impl Body {
         matches!(self.framing, Left::UntilClose { .. })
     }
 
-    /// Reads until `gap` is full or the body ends, whichever comes first. What was filled before a failure stays.
+    /// Reads until `gap` is full or the body ends, whichever comes first. What was filled before a failure stays. A body
+    /// that is slow among its like is a failure, too, where another connection would bring the rest sooner.
     ///
     /// # Copies
     ///
@@ -89,24 +84,44 @@ impl Body {
         hop: &OpenHop,
         gap: &mut Gap<'_>,
     ) -> Result<(), Failure> {
+        let (began, filled) = (Instant::now(), gap.filled());
+        let pool = Arc::clone(self.lease.pool());
+        let mut patience = Patience::new(self.stall, Some(pool.recent()));
+        let result = self.pour(hop, gap, &mut patience).await;
+        match &result {
+            Ok(()) => pool
+                .recent()
+                .read((gap.filled() - filled) as u64, began.elapsed()),
+            Err(_) => self.lease.strike(),
+        }
+        result
+    }
+
+    async fn pour(
+        &mut self,
+        hop: &OpenHop,
+        gap: &mut Gap<'_>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         let hops = Hops::beside(hop);
-        let mut patience = Patience::new(self.stall);
         while gap.left() > 0 && !self.is_ended() {
             if self.has_rest() {
                 self.lay_rest(&hops, gap)?;
                 continue;
             }
             if matches!(self.framing, Left::Chunked(_)) {
-                let len = patience.read(self.refill(usize::MAX)).await?;
+                let left = gap.left() as u64;
+                let len = patience.read(left, self.refill(usize::MAX)).await?;
                 self.lease.pool().took(len);
                 continue;
             }
             let most = self.promised();
+            let left = most.min(gap.left()) as u64;
             let read = async {
                 let read = self.lease.connection.read_into(&hops, gap, most).await;
                 read.map_err(Failure::connection)
             };
-            let len = patience.read(read).await?;
+            let len = patience.read(left, read).await?;
             self.lease.pool().took(len);
             self.took(len)?;
         }
@@ -116,13 +131,13 @@ impl Body {
     /// Ends a body that should have nothing left, and keeps the connection where that holds; says whether it did.
     pub(in crate::store) async fn finish(mut self) -> Result<bool, Failure> {
         // The end of a chunked body is a line of its own, that of an unmarked one the end of the connection.
-        let mut patience = Patience::new(self.stall);
+        let mut patience = Patience::new(self.stall, None);
         while !self.is_ended() {
             if !self.has_rest() {
                 if matches!(self.framing, Left::Length(_)) {
                     return Ok(false);
                 }
-                let len = patience.read(self.refill(usize::MAX)).await?;
+                let len = patience.read(0, self.refill(usize::MAX)).await?;
                 if len == 0 {
                     self.took(0)?;
                     continue;
@@ -147,11 +162,11 @@ impl Body {
     )]
     pub(in crate::store) async fn collect(mut self, limit: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
-        let mut patience = Patience::new(self.stall);
+        let mut patience = Patience::new(self.stall, None);
         while !self.is_ended() {
             if !self.has_rest() {
                 let most = self.promised();
-                let len = patience.read(self.refill(most)).await?;
+                let len = patience.read(0, self.refill(most)).await?;
                 if len == 0 {
                     self.took(0)?;
                     continue;
@@ -255,98 +270,5 @@ impl Body {
             );
         }
         Ok(())
-    }
-}
-
-/// How long we wait for a body that does not come. Only time spent reading counts, because it is made when reading
-/// begins; the timer is armed at the first read that has to wait, and moved on rather than made anew.
-#[derive(Debug)]
-struct Patience {
-    sleep: Pin<Box<Sleep>>,
-    stall: Duration,
-    /// Bytes since the timer was set.
-    progress: usize,
-}
-
-impl Patience {
-    fn new(stall: Duration) -> Self {
-        Self {
-            sleep: Box::pin(sleep(stall)),
-            stall,
-            progress: 0,
-        }
-    }
-
-    async fn read(
-        &mut self,
-        read: impl Future<Output = Result<usize, Failure>>,
-    ) -> Result<usize, Failure> {
-        let mut read = pin!(read);
-        loop {
-            tokio::select! {
-                biased;
-                result = &mut read => {
-                    self.progress += result.as_ref().copied().unwrap_or_default();
-                    return result;
-                }
-                () = &mut self.sleep => {
-                    if self.progress < LEAST_PROGRESS {
-                        return Err(self.stalled());
-                    }
-                    self.progress = 0;
-                    self.sleep.as_mut().reset(Instant::now() + self.stall);
-                }
-            }
-        }
-    }
-
-    fn stalled(&self) -> Failure {
-        let why = format!(
-            "the body stalled: {} bytes in {} ms",
-            self.progress,
-            self.stall.as_millis()
-        );
-        Failure::new(ErrorKind::Unreachable, "stalled", why)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn drip(bytes: usize) -> Result<usize, Failure> {
-        sleep(Duration::from_secs(3)).await;
-        Ok(bytes)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_drip_is_a_stall_and_a_slow_stream_is_none() {
-        let mut patience = Patience::new(Duration::from_secs(10));
-        for _ in 0..100 {
-            patience.read(drip(LEAST_PROGRESS / 2)).await.unwrap();
-        }
-        let mut patience = Patience::new(Duration::from_secs(10));
-        let mut reads = 0;
-        let failure = loop {
-            match patience.read(drip(1)).await {
-                Ok(_) => reads += 1,
-                Err(failure) => break failure,
-            }
-        };
-        assert_eq!((reads, failure.cause), (3, "stalled"));
-        assert!(
-            failure.why.contains("3 bytes in 10000 ms"),
-            "{}",
-            failure.why
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn time_in_which_nobody_reads_is_no_stall() {
-        for _ in 0..3 {
-            let mut patience = Patience::new(Duration::from_secs(10));
-            patience.read(drip(1)).await.unwrap();
-            sleep(Duration::from_secs(60)).await;
-        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, Method};
+use http::Method;
 use tokio::time::{self, Instant};
 use tokio_rustls::TlsConnector;
 
@@ -14,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::head::{Head, MAX_HEAD};
 use super::pool::{Lease, Pool};
+use super::request::Request;
 use super::tls::Trust;
 use super::tokens::Tokens;
 use crate::config::{Limits, StoreConfig};
@@ -31,18 +33,6 @@ const RETRIES_AT_ONCE: f64 = 200.0;
 
 /// Retries in a second, whatever becomes of them.
 const RETRIES_PER_SECOND: f64 = 10.0;
-
-/// A request, ready to be sent.
-#[derive(Debug, Clone)]
-pub(in crate::store) struct Request {
-    pub(in crate::store) method: Method,
-    pub(in crate::store) endpoint: Endpoint,
-    /// Path and query, percent-encoded.
-    pub(in crate::store) path_and_query: String,
-    /// Everything but `host` and `content-length`.
-    pub(in crate::store) headers: HeaderMap,
-    pub(in crate::store) body: bytes::Bytes,
-}
 
 /// The head of an answer, and the body still to be read.
 #[derive(Debug)]
@@ -136,14 +126,14 @@ impl Client {
             None
         };
         let pool = self.pool(&request.endpoint);
-        let text = encode(request);
+        let text = request.encode();
         let pass = pool.admit().await?;
         let mut lease = match pool.take_idle(pass) {
             Ok(lease) => lease,
             Err(pass) => pool.connect(pass, tls.as_ref()).await?,
         };
         loop {
-            match self.exchange(&mut lease, &text).await {
+            match self.exchange(&mut lease, request, &text).await {
                 Ok((head, rest)) => {
                     if matches!(head.status, 429 | 503) {
                         pool.throttled();
@@ -165,23 +155,56 @@ impl Client {
         }
     }
 
-    /// Writes the request and reads the head, in no more than the time for a first byte.
-    async fn exchange(&self, lease: &mut Lease, text: &[u8]) -> Result<(Head, Vec<u8>), Broken> {
-        let timeout = self.limits.first_byte_timeout;
-        let exchange = async {
-            lease
-                .connection
-                .write(text)
-                .await
-                .map_err(|error| Broken::io(error, true))?;
-            read_head(lease).await
+    /// Writes the request and reads the head, in no more than the time for a first byte; less where a read is late among
+    /// its like and another connection may be asked.
+    async fn exchange(
+        &self,
+        lease: &mut Lease,
+        request: &Request,
+        text: &[u8],
+    ) -> Result<(Head, Vec<u8>), Broken> {
+        let pool = Arc::clone(lease.pool());
+        let recent = pool.recent();
+        let began = Instant::now();
+        let wait = recent.wait() + request.time_to_send();
+        let late = recent
+            .late_after()
+            .filter(|late| request.is_read() && *late < wait);
+        let outcome = {
+            let mut exchange = pin!(async {
+                let written = lease.connection.write(text).await;
+                written.map_err(|error| Broken::io(error, true))?;
+                read_head(lease).await
+            });
+            let mut outcome = None;
+            if let Some(late) = late {
+                outcome = time::timeout(late, &mut exchange).await.ok();
+                if outcome.is_none() && recent.may_ask_anew() {
+                    outcome = Some(Err(first_byte("late_first_byte", late).promptly().into()));
+                }
+            }
+            match outcome {
+                Some(outcome) => Some(outcome),
+                None => time::timeout_at(began + wait, exchange).await.ok(),
+            }
         };
-        time::timeout(timeout, exchange)
-            .await
-            .unwrap_or_else(|_elapsed| {
-                let why = format!("no answer within {} ms", timeout.as_millis());
-                Err(Failure::new(ErrorKind::Unreachable, "first_byte_timeout", why).into())
-            })
+        match outcome {
+            Some(Ok(answer)) => {
+                lease.answered(began.elapsed());
+                Ok(answer)
+            }
+            Some(Err(broken)) => {
+                if !(lease.is_reused && broken.is_untouched) {
+                    lease.strike();
+                }
+                Err(broken)
+            }
+            None => {
+                recent.timed_out(wait);
+                lease.rest();
+                Err(first_byte("first_byte_timeout", wait).into())
+            }
+        }
     }
 
     fn pool(&self, endpoint: &Endpoint) -> Arc<Pool> {
@@ -201,6 +224,11 @@ impl Client {
         *tls = Some(made.clone());
         Ok(made)
     }
+}
+
+fn first_byte(cause: &'static str, wait: Duration) -> Failure {
+    let why = format!("no answer within {} ms", wait.as_millis());
+    Failure::new(ErrorKind::Unreachable, cause, why)
 }
 
 /// An exchange that broke, and whether the other side had not yet answered a byte.
@@ -264,36 +292,6 @@ async fn read_head(lease: &mut Lease) -> Result<(Head, Vec<u8>), Broken> {
     }
 }
 
-/// The request as it goes over the wire.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a request head and the small body of a credential request, not payload"
-)]
-fn encode(request: &Request) -> Vec<u8> {
-    let mut text = format!(
-        "{} {} HTTP/1.1\r\nhost: {}\r\n",
-        request.method,
-        request.path_and_query,
-        request.endpoint.authority()
-    )
-    .into_bytes();
-    for (name, value) in &request.headers {
-        if name == http::header::HOST || name == http::header::CONTENT_LENGTH {
-            continue;
-        }
-        text.extend_from_slice(name.as_str().as_bytes());
-        text.extend_from_slice(b": ");
-        text.extend_from_slice(value.as_bytes());
-        text.extend_from_slice(b"\r\n");
-    }
-    if !request.body.is_empty() || matches!(request.method, Method::PUT | Method::POST) {
-        text.extend_from_slice(format!("content-length: {}\r\n", request.body.len()).as_bytes());
-    }
-    text.extend_from_slice(b"\r\n");
-    text.extend_from_slice(&request.body);
-    text
-}
-
 /// A duration out of a `Retry-After` header, in seconds or as a date. A date is held against the server's own clock where
 /// it tells it.
 pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
@@ -313,6 +311,11 @@ pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use onecopy_testkit::fault::FaultServer;
+
+    use super::super::addresses::tests::{named, resolve_to};
     use super::*;
 
     #[test]
@@ -343,30 +346,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_request_has_one_host_and_a_length_only_where_it_has_a_body() {
-        let mut request = Request {
+    #[tokio::test]
+    async fn an_address_that_takes_requests_and_never_answers_rests_after_one() {
+        let server = FaultServer::start().unwrap();
+        let good = server.addr();
+        let port = good.port();
+        let hole = SocketAddr::from(([127, 0, 0, 2], port));
+        // It accepts (the kernel does) and reads nothing.
+        let _listener = std::net::TcpListener::bind(hole).unwrap();
+        let client = Client::new(&StoreConfig {
+            limits: Limits {
+                first_byte_timeout: Duration::from_millis(300),
+                ..Limits::default()
+            },
+            ..StoreConfig::default()
+        });
+        let request = Request {
             method: Method::GET,
-            endpoint: Endpoint::split("http://h:9").unwrap().0,
-            path_and_query: "/a%20b?c".to_owned(),
-            headers: HeaderMap::new(),
+            endpoint: named(port),
+            path_and_query: "/bkt/ok/1000/a".to_owned(),
+            headers: http::HeaderMap::new(),
             body: bytes::Bytes::new(),
         };
-        request
-            .headers
-            .insert("host", http::HeaderValue::from_static("elsewhere"));
-        request
-            .headers
-            .insert("range", http::HeaderValue::from_static("bytes=0-1"));
-        assert_eq!(
-            encode(&request),
-            b"GET /a%20b?c HTTP/1.1\r\nhost: h:9\r\nrange: bytes=0-1\r\n\r\n"
-        );
-        request.method = Method::PUT;
-        request.headers.clear();
-        assert_eq!(
-            encode(&request),
-            b"PUT /a%20b?c HTTP/1.1\r\nhost: h:9\r\ncontent-length: 0\r\n\r\n"
-        );
+        resolve_to(client.pool(&request.endpoint).addresses(), &[good, hole]);
+        let mut failures = Vec::new();
+        for _ in 0..8 {
+            // An answer that is dropped takes its connection with it, so each one is new.
+            if let Err(failure) = client.send(&request).await {
+                failures.push(failure.cause);
+            }
+        }
+        assert_eq!(failures, ["first_byte_timeout"]);
     }
 }

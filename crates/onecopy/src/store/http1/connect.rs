@@ -1,160 +1,53 @@
-//! From a name to a connection: resolution, a race over the addresses, TLS.
+//! From addresses to a connection: a race over them, and TLS.
 
-use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time;
+use tokio::time::{self, Instant};
 use tokio_rustls::TlsConnector;
 
+use super::addresses::{Addresses, Placed};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use crate::error::ErrorKind;
-use crate::sync::{Mutex, Threads};
-
-/// How long resolved addresses are used. S3 answers with other ones every few seconds, and connections should spread
-/// over many of them.
-const RESOLVED_FOR: Duration = Duration::from_secs(20);
-
-/// How long an address that failed is asked last.
-const REST: Duration = Duration::from_secs(30);
+use crate::sync::Arc;
 
 /// Head start of one address over the next (RFC 8305, 5: 250 ms).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// The addresses of one endpoint.
-#[derive(Debug, Default)]
-pub(super) struct Addresses {
-    /// Guards the list; never held over an await.
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    list: Vec<SocketAddr>,
-    resolved: Option<Instant>,
-    resting: HashMap<SocketAddr, Instant>,
-    turn: usize,
-}
-
-impl Addresses {
-    /// The addresses to try, in order: another one first at every call, resting ones last.
-    async fn order(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, Failure> {
-        if let Ok(ip) = endpoint.host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(ip, endpoint.port)]);
-        }
-        let is_fresh = {
-            let state = self.state.lock();
-            state.resolved.is_some_and(|at| at.elapsed() < RESOLVED_FOR)
-        };
-        if !is_fresh {
-            let found = look_up(endpoint).await?;
-            let mut state = self.state.lock();
-            match found {
-                Ok(found) => {
-                    state.list = interleave(found.into_iter());
-                    state.resolved = Some(Instant::now());
-                }
-                // A resolver that hiccups does not end a run whose addresses are known.
-                Err(_) if !state.list.is_empty() => {}
-                Err(error) => return Err(unresolved(endpoint, error)),
-            }
-        }
-        let mut state = self.state.lock();
-        if state.list.is_empty() {
-            return Err(unresolved(endpoint, io::ErrorKind::NotFound.into()));
-        }
-        state.turn = state.turn.wrapping_add(1);
-        let mut order = state.list.clone();
-        let turn = state.turn % order.len();
-        order.rotate_left(turn);
-        state.resting.retain(|_, since| since.elapsed() < REST);
-        order.sort_by_key(|address| state.resting.contains_key(address));
-        Ok(order)
-    }
-
-    fn rest(&self, address: SocketAddr) {
-        self.state.lock().resting.insert(address, Instant::now());
-    }
-}
-
-/// IPv4 and IPv6 in turn, so that one broken family costs one head start.
-fn interleave(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
-    let (v4, v6): (Vec<_>, Vec<_>) = found.partition(SocketAddr::is_ipv4);
-    let mut list = Vec::new();
-    let (mut v4, mut v6) = (v4.into_iter(), v6.into_iter());
-    loop {
-        let before = list.len();
-        list.extend(v4.next());
-        list.extend(v6.next());
-        if list.len() == before {
-            list.dedup();
-            return list;
-        }
-    }
-}
-
-/// Asks the system's resolver, which may take its time, on a thread of its own. `LimitReached` where there is none.
-async fn look_up(endpoint: &Endpoint) -> Result<io::Result<Vec<SocketAddr>>, Failure> {
-    let (host, port) = (endpoint.host.clone(), endpoint.port);
-    let ask = move || Ok((host.as_str(), port).to_socket_addrs()?.collect());
-    // One look-up every 20 s at most: a thread of its own costs nothing beside it.
-    Threads::new("names", 1)
-        .run(ask)
-        .await
-        .map_err(|error| Failure::of_ours("no_thread", error))
-}
-
-fn unresolved(endpoint: &Endpoint, error: io::Error) -> Failure {
-    Failure::new(
-        ErrorKind::Unreachable,
-        "unresolved",
-        format!("the name {} does not resolve", endpoint.host),
-    )
-    .with_source(error)
-    .with_help("check the endpoint, the region and the bucket's name, and this machine's DNS")
-}
-
-/// A new connection to `endpoint`, within `timeout` in all.
+/// A new connection to `endpoint`, within `timeout` in all, and its place among the addresses.
 pub(super) async fn connect(
     endpoint: &Endpoint,
-    addresses: &Addresses,
+    addresses: &Arc<Addresses>,
     tls: Option<&TlsConnector>,
     timeout: Duration,
-) -> Result<Connection, Failure> {
-    let connecting = async {
-        let order = addresses.order(endpoint).await?;
-        let stream = race(addresses, order).await?;
-        // Requests are small and answers awaited: Nagle only delays them.
-        stream.set_nodelay(true).map_err(Failure::connection)?;
-        let Some(tls) = tls else {
-            return Ok(Connection::plain(stream));
-        };
-        let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| {
-            Failure::new(
-                ErrorKind::InvalidInput,
-                "tls",
-                "the host is no name TLS can check",
-            )
-            .with_source(error)
-        })?;
-        let stream = tls.connect(name, stream).await.map_err(handshake)?;
-        Ok(Connection::tls(stream))
+) -> Result<(Connection, Placed), Failure> {
+    let deadline = Instant::now() + timeout;
+    let reached = async {
+        let order = time::timeout_at(deadline, addresses.order(endpoint)).await;
+        let order = order.map_err(|_elapsed| too_slow(timeout))??;
+        let (address, stream) = race(addresses, order, deadline)
+            .await
+            .map_err(|error| error.unwrap_or_else(|| too_slow(timeout)))?;
+        tracing::trace!(%address, "connected");
+        let placed = addresses.place(address);
+        let secured = time::timeout_at(deadline, secure(stream, endpoint, tls)).await;
+        let secured = secured.unwrap_or_else(|_elapsed| Err(too_slow(timeout)));
+        // A wrong certificate is no fault of one address.
+        secured
+            .inspect_err(|failure| {
+                if failure.is_worth_retrying {
+                    placed.rest();
+                }
+            })
+            .map(|connection| (connection, placed))
     };
-    let result = match time::timeout(timeout, connecting).await {
-        Ok(result) => result,
-        Err(_elapsed) => Err(Failure::new(
-            ErrorKind::Unreachable,
-            "connect_timeout",
-            format!("no connection within {} ms", timeout.as_millis()),
-        )),
-    };
-    result.map_err(|mut failure| {
+    reached.await.map_err(|mut failure| {
         if failure.help.is_none() && failure.kind == ErrorKind::Unreachable {
             failure = failure.with_help(format!("is {endpoint} right, and reachable from here?"));
         }
@@ -162,33 +55,81 @@ pub(super) async fn connect(
     })
 }
 
-/// The first of `order` that answers; each gets a head start over the next.
-async fn race(addresses: &Addresses, order: Vec<SocketAddr>) -> Result<TcpStream, Failure> {
+fn too_slow(timeout: Duration) -> Failure {
+    let why = format!("no connection within {} ms", timeout.as_millis());
+    Failure::new(ErrorKind::Unreachable, "connect_timeout", why)
+}
+
+async fn secure(
+    stream: TcpStream,
+    endpoint: &Endpoint,
+    tls: Option<&TlsConnector>,
+) -> Result<Connection, Failure> {
+    // Requests are small and answers awaited: Nagle only delays them.
+    stream.set_nodelay(true).map_err(Failure::connection)?;
+    let Some(tls) = tls else {
+        return Ok(Connection::plain(stream));
+    };
+    let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            "tls",
+            "the host is no name TLS can check",
+        )
+        .with_source(error)
+    })?;
+    let stream = tls.connect(name, stream).await.map_err(handshake)?;
+    Ok(Connection::tls(stream))
+}
+
+/// The first of `order` that answers; each gets a head start over the next. One that fails rests, and so does one that
+/// was overtaken although it began first: the next connection need not wait for it again. No failure is the deadline.
+async fn race(
+    addresses: &Addresses,
+    order: Vec<SocketAddr>,
+    deadline: Instant,
+) -> Result<(SocketAddr, TcpStream), Option<Failure>> {
     let mut running = JoinSet::new();
+    // In the order in which they began.
+    let mut pending: Vec<SocketAddr> = Vec::new();
     let mut waiting = order.into_iter();
     let mut last = None;
     loop {
         if let Some(address) = waiting.next() {
+            pending.push(address);
             running.spawn(async move { (address, TcpStream::connect(address).await) });
         } else if running.is_empty() {
-            return Err(last.unwrap_or_else(|| Failure::connection(io::ErrorKind::NotFound.into())));
+            addresses.forget();
+            return Err(Some(last.unwrap_or_else(|| {
+                Failure::connection(io::ErrorKind::NotFound.into())
+            })));
         }
-        let done = if waiting.len() == 0 {
-            running.join_next().await
+        let next = if waiting.len() == 0 {
+            deadline
         } else {
-            // An elapsed head start is no error: the next address is tried beside this one.
-            time::timeout(HEAD_START, running.join_next())
-                .await
-                .ok()
-                .flatten()
+            deadline.min(Instant::now() + HEAD_START)
         };
-        match done {
-            Some(Ok((_, Ok(stream)))) => return Ok(stream),
-            Some(Ok((address, Err(error)))) => {
-                addresses.rest(address);
+        match time::timeout_at(next, running.join_next()).await {
+            Ok(Some(Ok((address, Ok(stream))))) => {
+                let overtaken = pending.iter().take_while(|began| **began != address);
+                overtaken.for_each(|address| addresses.rest(*address));
+                return Ok((address, stream));
+            }
+            Ok(Some(Ok((address, Err(error))))) => {
+                pending.retain(|began| *began != address);
+                if !Failure::is_our_own(&error) {
+                    addresses.rest(address);
+                }
                 last = Some(Failure::connection(error));
             }
-            Some(Err(_)) | None => {}
+            Ok(_) => {}
+            // An elapsed head start is no error: the next address is tried beside this one.
+            Err(_elapsed) if Instant::now() < deadline => {}
+            Err(_elapsed) => {
+                pending.iter().for_each(|address| addresses.rest(*address));
+                addresses.forget();
+                return Err(None);
+            }
         }
     }
 }
@@ -226,37 +167,56 @@ fn handshake(error: io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::tests::{address, named, resolved};
     use super::*;
 
-    #[test]
-    fn families_take_turns() {
-        let all = ["1.1.1.1:1", "2.2.2.2:1", "[::1]:1"].map(|text| text.parse().unwrap());
-        let list = interleave(all.into_iter());
-        assert_eq!(list, [all[0], all[2], all[1]]);
+    const SOON: Duration = Duration::from_secs(5);
+
+    /// A port on which something listens on 127.0.0.1 and nothing on other addresses of loopback.
+    fn listener() -> (std::net::TcpListener, u16) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
     }
 
     #[tokio::test]
-    async fn connections_spread_and_failed_addresses_rest() {
-        let endpoint = Endpoint {
-            is_tls: false,
-            host: "name.invalid".into(),
-            port: 1,
-        };
-        let list: Vec<SocketAddr> = ["127.0.0.1:1", "127.0.0.2:1", "127.0.0.3:1"]
-            .map(|text| text.parse().unwrap())
-            .into();
-        let addresses = Addresses::default();
-        addresses.state.lock().list = list.clone();
-        addresses.state.lock().resolved = Some(Instant::now());
-        let mut firsts = Vec::new();
-        for _ in 0..3 {
-            firsts.push(addresses.order(&endpoint).await.unwrap()[0]);
+    async fn an_address_that_refuses_costs_one_try_and_rests() {
+        let (_listener, port) = listener();
+        let at = |last: u8| SocketAddr::from(([127, 0, 0, last], port));
+        let addresses = resolved(&[at(2), at(1), at(3)]);
+        let mut open = Vec::new();
+        for _ in 0..6 {
+            let (_, placed) = connect(&named(port), &addresses, None, SOON).await.unwrap();
+            assert_eq!(address(&placed), at(1));
+            open.push(placed);
         }
-        firsts.sort();
-        assert_eq!(firsts, list);
-        addresses.rest(list[0]);
-        for _ in 0..3 {
-            assert_eq!(addresses.order(&endpoint).await.unwrap()[2], list[0]);
+        // Although it has all the connections, it comes first: the others rest.
+        assert_eq!(addresses.order(&named(port)).await.unwrap()[0], at(1));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_swallows_everything_is_overtaken_once_and_rests() {
+        let (_listener, port) = listener();
+        let good = SocketAddr::from(([127, 0, 0, 1], port));
+        // TEST-NET-3 (RFC 5737) answers nobody; where the machine says so at once, it is refused instead.
+        let hole = SocketAddr::from(([203, 0, 113, 1], port));
+        let addresses = resolved(&[good, hole]);
+        for _ in 0..4 {
+            let (_, placed) = connect(&named(port), &addresses, None, SOON).await.unwrap();
+            assert_eq!(address(&placed), good);
         }
+        assert_eq!(addresses.order(&named(port)).await.unwrap(), [good, hole]);
+    }
+
+    #[tokio::test]
+    async fn where_none_answers_the_error_says_so_and_the_name_is_resolved_anew() {
+        let (listener, port) = listener();
+        drop(listener);
+        let addresses = resolved(&[SocketAddr::from(([127, 0, 0, 1], port))]);
+        let failure = connect(&named(port), &addresses, None, SOON)
+            .await
+            .unwrap_err();
+        assert_eq!(failure.cause, "refused");
+        assert!(failure.help.unwrap().contains("name.invalid"));
     }
 }

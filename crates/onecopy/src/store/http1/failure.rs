@@ -15,6 +15,8 @@ pub(in crate::store) struct Failure {
     pub(in crate::store) why: String,
     pub(in crate::store) help: Option<String>,
     pub(in crate::store) is_worth_retrying: bool,
+    /// Whether to try again at once and without counting it: whoever made this failure sees to it that it is rare.
+    pub(in crate::store) is_prompt: bool,
     /// What the other side asked us to wait.
     pub(in crate::store) retry_after: Option<Duration>,
     /// Tries at most that may end in this cause, where fewer than usual make sense.
@@ -39,6 +41,7 @@ impl Failure {
             why: why.into(),
             help: None,
             is_worth_retrying,
+            is_prompt: false,
             retry_after: None,
             most_tries: None,
             source: None,
@@ -59,6 +62,12 @@ impl Failure {
 
     /// A connection that failed.
     pub(in crate::store) fn connection(error: io::Error) -> Self {
+        if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+            let why = "this process may open no more files";
+            return Self::new(ErrorKind::Unreachable, "no_files", why)
+                .with_source(error)
+                .with_help("raise the limit (ulimit -n), or lower --connections");
+        }
         let (cause, why) = match error.kind() {
             io::ErrorKind::ConnectionRefused => ("refused", "connection refused".to_owned()),
             io::ErrorKind::ConnectionReset
@@ -68,6 +77,20 @@ impl Failure {
             _ => ("connection", error.to_string()),
         };
         Self::new(ErrorKind::Unreachable, cause, why).with_source(error)
+    }
+
+    /// Whether an error is of this machine's making, and says nothing of the other side.
+    pub(super) fn is_our_own(error: &io::Error) -> bool {
+        matches!(
+            error.raw_os_error(),
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::EADDRNOTAVAIL)
+        )
+    }
+
+    /// To be tried again at once, on another connection.
+    pub(super) fn promptly(mut self) -> Self {
+        self.is_prompt = true;
+        self
     }
 
     pub(in crate::store) fn with_help(mut self, help: impl Into<String>) -> Self {

@@ -6,17 +6,20 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `endpoint` | who is spoken to |
-//! | `client` | one request, one answer |
+//! | `client`, `request` | one request, one answer |
 //! | `pool` | connections of one endpoint: those in use and the idle ones |
 //! | `gate`, `climb` | how many there may be: a fair queue before a limit, and the limit as measured |
 //! | `files` | how many sockets this process may open |
+//! | `recent`, `patience` | what requests are like, and when one of them is given up |
 //! | `tokens` | what may be done only so often |
-//! | `connect` | name resolution, TCP, TLS |
+//! | `addresses` | name resolution, spreading, addresses that rest |
+//! | `connect` | TCP, TLS |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |
 //! | `body`, `chunked` | what follows it |
 //! | `gap` | what of a target is still to be filled |
 
+mod addresses;
 mod body;
 mod chunked;
 mod client;
@@ -31,13 +34,17 @@ mod fuzz;
 mod gap;
 mod gate;
 mod head;
+mod patience;
 mod pool;
+mod recent;
+mod request;
 mod tls;
 mod tokens;
 
 pub(super) use body::Body;
-pub(super) use client::{Answer, Client, Request, retry_after};
+pub(super) use client::{Answer, Client, retry_after};
 pub(super) use endpoint::Endpoint;
 pub(super) use failure::Failure;
 pub(super) use gap::Gap;
 pub(super) use head::Head;
+pub(super) use request::Request;

@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use tokio_rustls::TlsConnector;
 
+use super::addresses::{Addresses, Placed};
 use super::climb::{Climb, EPOCH, Epoch};
-use super::connect::{self, Addresses};
+use super::connect;
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::files;
 use super::gate::{Gate, Pass};
+use super::recent::Recent;
 use crate::config::Limits;
 use crate::ledger::Ledger;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -25,7 +27,7 @@ const FIRST_CONTACT_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Pool {
     endpoint: Endpoint,
-    addresses: Addresses,
+    addresses: Arc<Addresses>,
     /// Guards the idle connections, newest last; never held over an await.
     idle: Mutex<Vec<Idle>>,
     gate: Arc<Gate>,
@@ -37,6 +39,7 @@ pub(super) struct Pool {
     idle_timeout: Duration,
     head_guess: AtomicUsize,
     has_answered: AtomicBool,
+    recent: Recent,
 }
 
 #[derive(Debug)]
@@ -49,6 +52,7 @@ struct Pace {
 #[derive(Debug)]
 struct Idle {
     connection: Connection,
+    placed: Placed,
     since: Instant,
 }
 
@@ -57,6 +61,7 @@ struct Idle {
 pub(super) struct Lease {
     pub(super) connection: Connection,
     pub(super) is_reused: bool,
+    placed: Placed,
     pool: Arc<Pool>,
     pass: Pass,
 }
@@ -71,7 +76,7 @@ impl Pool {
         let now = tokio::time::Instant::now();
         Arc::new(Self {
             endpoint,
-            addresses: Addresses::default(),
+            addresses: Arc::default(),
             idle: Mutex::new(Vec::new()),
             gate: Gate::new(climb.count()),
             came_in: AtomicU64::new(0),
@@ -84,6 +89,7 @@ impl Pool {
             idle_timeout: limits.idle_timeout,
             head_guess: AtomicUsize::new(FIRST_HEAD_GUESS),
             has_answered: AtomicBool::new(false),
+            recent: Recent::new(limits.first_byte_timeout),
         })
     }
 
@@ -132,6 +138,7 @@ impl Pool {
             if last.connection.is_quiet() {
                 return Ok(Lease {
                     connection: last.connection,
+                    placed: last.placed,
                     is_reused: true,
                     pool: Arc::clone(self),
                     pass,
@@ -149,7 +156,7 @@ impl Pool {
     ) -> Result<Lease, Failure> {
         let connected =
             connect::connect(&self.endpoint, &self.addresses, tls, self.connect_timeout).await;
-        let connection = connected.map_err(|mut failure| {
+        let (connection, placed) = connected.map_err(|mut failure| {
             if !self.has_answered.load(Ordering::Relaxed) {
                 failure.most_tries = Some(FIRST_CONTACT_TRIES);
             }
@@ -158,9 +165,20 @@ impl Pool {
         Ok(Lease {
             connection,
             is_reused: false,
+            placed,
             pool: Arc::clone(self),
             pass,
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// What recent requests were like.
+    pub(super) fn recent(&self) -> &Recent {
+        &self.recent
     }
 
     /// How many bytes to read for a head: as long as the one before was.
@@ -178,6 +196,22 @@ impl Pool {
 }
 
 impl Lease {
+    /// Notes that the connection answered after `time`.
+    pub(super) fn answered(&self, time: Duration) {
+        self.placed.praise();
+        self.pool.recent.answered(time);
+    }
+
+    /// Notes that the connection broke, or brought nothing in time.
+    pub(super) fn strike(&self) {
+        self.placed.strike();
+    }
+
+    /// Notes that nothing at all came from the other side.
+    pub(super) fn rest(&self) {
+        self.placed.rest();
+    }
+
     pub(super) fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
@@ -194,6 +228,7 @@ impl Lease {
         idle.retain(|kept| kept.since.elapsed() < timeout);
         idle.push(Idle {
             connection: self.connection,
+            placed: self.placed,
             since: Instant::now(),
         });
     }

@@ -15,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::head::{Head, MAX_HEAD};
 use super::pool::{Lease, Pool};
+use super::proxy::Proxies;
 use super::request::Request;
 use super::tls::Trust;
 use super::tokens::Tokens;
@@ -51,6 +52,7 @@ pub(in crate::store) struct Client {
     /// Guards the TLS settings, which are read at the first use.
     tls: Mutex<Option<Tls>>,
     trust: Trust,
+    proxies: Proxies,
     limits: Limits,
     ledger: Arc<Ledger>,
     retries: Tokens,
@@ -79,11 +81,18 @@ impl Client {
                     .or_else(|| config.variables.get("AWS_CA_BUNDLE")),
                 is_unverified: config.is_tls_unverified,
             },
+            proxies: Proxies::read(&config.variables),
             limits: config.limits.clone(),
             ledger: Ledger::unread(),
             has_served: AtomicBool::new(false),
             retries: Tokens::new(RETRIES_AT_ONCE, RETRIES_AT_ONCE, RETRIES_PER_SECOND),
         }
+    }
+
+    /// Without any proxy, whatever the environment says.
+    pub(in crate::store) fn directly(mut self) -> Self {
+        self.proxies = Proxies::default();
+        self
     }
 
     /// Counts what becomes of connections, and requests that belong to no read, on `ledger`.
@@ -125,8 +134,8 @@ impl Client {
         } else {
             None
         };
-        let pool = self.pool(&request.endpoint);
-        let text = request.encode();
+        let pool = self.pool(&request.endpoint)?;
+        let text = request.encode(pool.proxy());
         let pass = pool.admit().await?;
         let mut lease = match pool.take_idle(pass) {
             Ok(lease) => lease,
@@ -135,6 +144,9 @@ impl Client {
         loop {
             match self.exchange(&mut lease, request, &text).await {
                 Ok((head, rest)) => {
+                    if let (407, Some(proxy)) = (head.status, pool.proxy()) {
+                        return Err(proxy.wants_credentials());
+                    }
                     if matches!(head.status, 429 | 503) {
                         pool.throttled();
                     }
@@ -207,12 +219,15 @@ impl Client {
         }
     }
 
-    fn pool(&self, endpoint: &Endpoint) -> Arc<Pool> {
+    fn pool(&self, endpoint: &Endpoint) -> Result<Arc<Pool>, Failure> {
         let mut pools = self.pools.lock();
-        let pool = pools
-            .entry(endpoint.clone())
-            .or_insert_with(|| Pool::new(endpoint.clone(), &self.limits, &self.ledger));
-        Arc::clone(pool)
+        if let Some(pool) = pools.get(endpoint) {
+            return Ok(Arc::clone(pool));
+        }
+        let proxy = self.proxies.toward(endpoint)?;
+        let pool = Pool::new(endpoint.clone(), proxy, &self.limits, &self.ledger);
+        pools.insert(endpoint.clone(), Arc::clone(&pool));
+        Ok(pool)
     }
 
     fn tls(&self) -> Result<Tls, Failure> {
@@ -368,7 +383,10 @@ mod tests {
             headers: http::HeaderMap::new(),
             body: bytes::Bytes::new(),
         };
-        resolve_to(client.pool(&request.endpoint).addresses(), &[good, hole]);
+        resolve_to(
+            client.pool(&request.endpoint).unwrap().addresses(),
+            &[good, hole],
+        );
         let mut failures = Vec::new();
         for _ in 0..8 {
             // An answer that is dropped takes its connection with it, so each one is new.

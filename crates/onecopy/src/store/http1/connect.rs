@@ -14,29 +14,33 @@ use super::addresses::{Addresses, Placed};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
+use super::proxy::Proxy;
 use crate::error::ErrorKind;
 use crate::sync::Arc;
 
 /// Head start of one address over the next (RFC 8305, 5: 250 ms).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// A new connection to `endpoint`, within `timeout` in all, and its place among the addresses.
+/// A new connection to `endpoint`, by way of `proxy` where there is one, within `timeout` in all, and its place among the
+/// addresses, which are the proxy's then.
 pub(super) async fn connect(
     endpoint: &Endpoint,
+    proxy: Option<&Proxy>,
     addresses: &Arc<Addresses>,
     tls: Option<&TlsConnector>,
     timeout: Duration,
 ) -> Result<(Connection, Placed), Failure> {
     let deadline = Instant::now() + timeout;
+    let next = proxy.map_or(endpoint, Proxy::endpoint);
     let reached = async {
-        let order = time::timeout_at(deadline, addresses.order(endpoint)).await;
+        let order = time::timeout_at(deadline, addresses.order(next)).await;
         let order = order.map_err(|_elapsed| too_slow(timeout))??;
         let (address, stream) = race(addresses, order, deadline)
             .await
             .map_err(|error| error.unwrap_or_else(|| too_slow(timeout)))?;
         tracing::trace!(%address, "connected");
         let placed = addresses.place(address);
-        let secured = time::timeout_at(deadline, secure(stream, endpoint, tls)).await;
+        let secured = time::timeout_at(deadline, secure(stream, endpoint, proxy, tls)).await;
         let secured = secured.unwrap_or_else(|_elapsed| Err(too_slow(timeout)));
         // A wrong certificate is no fault of one address.
         secured
@@ -49,7 +53,8 @@ pub(super) async fn connect(
     };
     reached.await.map_err(|mut failure| {
         if failure.help.is_none() && failure.kind == ErrorKind::Unreachable {
-            failure = failure.with_help(format!("is {endpoint} right, and reachable from here?"));
+            let what = proxy.map_or_else(String::new, |_| "the proxy ".to_owned());
+            failure = failure.with_help(format!("is {what}{next} right, and reachable from here?"));
         }
         failure
     })
@@ -61,8 +66,9 @@ fn too_slow(timeout: Duration) -> Failure {
 }
 
 async fn secure(
-    stream: TcpStream,
+    mut stream: TcpStream,
     endpoint: &Endpoint,
+    proxy: Option<&Proxy>,
     tls: Option<&TlsConnector>,
 ) -> Result<Connection, Failure> {
     // Requests are small and answers awaited: Nagle only delays them.
@@ -70,6 +76,9 @@ async fn secure(
     let Some(tls) = tls else {
         return Ok(Connection::plain(stream));
     };
+    if let Some(proxy) = proxy {
+        proxy.tunnel(&mut stream, endpoint).await?;
+    }
     let name = ServerName::try_from(endpoint.host.clone()).map_err(|error| {
         Failure::new(
             ErrorKind::InvalidInput,
@@ -186,7 +195,9 @@ mod tests {
         let addresses = resolved(&[at(2), at(1), at(3)]);
         let mut open = Vec::new();
         for _ in 0..6 {
-            let (_, placed) = connect(&named(port), &addresses, None, SOON).await.unwrap();
+            let (_, placed) = connect(&named(port), None, &addresses, None, SOON)
+                .await
+                .unwrap();
             assert_eq!(address(&placed), at(1));
             open.push(placed);
         }
@@ -202,7 +213,9 @@ mod tests {
         let hole = SocketAddr::from(([203, 0, 113, 1], port));
         let addresses = resolved(&[good, hole]);
         for _ in 0..4 {
-            let (_, placed) = connect(&named(port), &addresses, None, SOON).await.unwrap();
+            let (_, placed) = connect(&named(port), None, &addresses, None, SOON)
+                .await
+                .unwrap();
             assert_eq!(address(&placed), good);
         }
         assert_eq!(addresses.order(&named(port)).await.unwrap(), [good, hole]);
@@ -213,7 +226,7 @@ mod tests {
         let (listener, port) = listener();
         drop(listener);
         let addresses = resolved(&[SocketAddr::from(([127, 0, 0, 1], port))]);
-        let failure = connect(&named(port), &addresses, None, SOON)
+        let failure = connect(&named(port), None, &addresses, None, SOON)
             .await
             .unwrap_err();
         assert_eq!(failure.cause, "refused");

@@ -70,6 +70,15 @@ impl Endpoint {
         }
     }
 
+    /// `host:port`, as CONNECT wants it.
+    pub(super) fn host_and_port(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
     /// `http` or `https`.
     pub(in crate::store) fn scheme(&self) -> &'static str {
         if self.is_tls { "https" } else { "http" }

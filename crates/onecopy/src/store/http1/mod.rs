@@ -14,6 +14,7 @@
 //! | `tokens` | what may be done only so often |
 //! | `addresses` | name resolution, spreading, addresses that rest |
 //! | `connect` | TCP, TLS |
+//! | `proxy`, `no_proxy` | the way through a proxy, and for whom there is none |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |
 //! | `body`, `chunked` | what follows it |
@@ -34,8 +35,10 @@ mod fuzz;
 mod gap;
 mod gate;
 mod head;
+mod no_proxy;
 mod patience;
 mod pool;
+mod proxy;
 mod recent;
 mod request;
 mod tls;

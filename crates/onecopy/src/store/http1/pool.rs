@@ -12,6 +12,7 @@ use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::files;
 use super::gate::{Gate, Pass};
+use super::proxy::Proxy;
 use super::recent::Recent;
 use crate::config::Limits;
 use crate::ledger::Ledger;
@@ -27,6 +28,7 @@ const FIRST_CONTACT_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Pool {
     endpoint: Endpoint,
+    proxy: Option<Arc<Proxy>>,
     addresses: Arc<Addresses>,
     /// Guards the idle connections, newest last; never held over an await.
     idle: Mutex<Vec<Idle>>,
@@ -67,7 +69,17 @@ pub(super) struct Lease {
 }
 
 impl Pool {
-    pub(super) fn new(endpoint: Endpoint, limits: &Limits, ledger: &Ledger) -> Arc<Self> {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        proxy: Option<Arc<Proxy>>,
+        limits: &Limits,
+        ledger: &Ledger,
+    ) -> Arc<Self> {
+        if let Some(proxy) = &proxy {
+            ledger.note(format!(
+                "connections to {endpoint} go through the proxy {proxy}"
+            ));
+        }
         let (most, note) = files::clamp(limits.connections, files::left());
         if let Some(note) = note {
             ledger.note(note);
@@ -76,6 +88,7 @@ impl Pool {
         let now = tokio::time::Instant::now();
         Arc::new(Self {
             endpoint,
+            proxy,
             addresses: Arc::default(),
             idle: Mutex::new(Vec::new()),
             gate: Gate::new(climb.count()),
@@ -154,8 +167,14 @@ impl Pool {
         pass: Pass,
         tls: Option<&TlsConnector>,
     ) -> Result<Lease, Failure> {
-        let connected =
-            connect::connect(&self.endpoint, &self.addresses, tls, self.connect_timeout).await;
+        let connected = connect::connect(
+            &self.endpoint,
+            self.proxy.as_deref(),
+            &self.addresses,
+            tls,
+            self.connect_timeout,
+        )
+        .await;
         let (connection, placed) = connected.map_err(|mut failure| {
             if !self.has_answered.load(Ordering::Relaxed) {
                 failure.most_tries = Some(FIRST_CONTACT_TRIES);
@@ -179,6 +198,11 @@ impl Pool {
     /// What recent requests were like.
     pub(super) fn recent(&self) -> &Recent {
         &self.recent
+    }
+
+    /// The proxy on the way, if any.
+    pub(super) fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_deref()
     }
 
     /// How many bytes to read for a head: as long as the one before was.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 
 use super::endpoint::Endpoint;
+use super::proxy::Proxy;
 
 /// A body is sent at least at this rate, in bytes per second: with less, no upload of a range would end in time.
 const SLOWEST_UPLOAD: u64 = 64 << 10;
@@ -38,17 +39,21 @@ impl Request {
         LONGEST_CHANGE + Duration::from_secs(self.body.len() as u64 / SLOWEST_UPLOAD)
     }
 
-    /// Its bytes.
+    /// Its bytes, for the endpoint itself or for a proxy on the way, which has to be told where it goes (RFC 9112, 3.2.2).
+    /// A proxy that only gives a tunnel is told so before, and never sees them.
     #[expect(
         clippy::disallowed_methods,
         reason = "a request head and the small body of a credential request, not payload"
     )]
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self, proxy: Option<&Proxy>) -> Vec<u8> {
+        let proxy = proxy.filter(|_| !self.endpoint.is_tls);
+        let place = proxy.map_or_else(String::new, |_| self.endpoint.to_string());
         let mut text = format!(
-            "{} {} HTTP/1.1\r\nhost: {}\r\n",
+            "{} {place}{} HTTP/1.1\r\nhost: {}\r\n{}",
             self.method,
             self.path_and_query,
-            self.endpoint.authority()
+            self.endpoint.authority(),
+            proxy.map_or_else(String::new, Proxy::header)
         )
         .into_bytes();
         for (name, value) in &self.headers {
@@ -89,13 +94,13 @@ mod tests {
             .headers
             .insert("range", http::HeaderValue::from_static("bytes=0-1"));
         assert_eq!(
-            request.encode(),
+            request.encode(None),
             b"GET /a%20b?c HTTP/1.1\r\nhost: h:9\r\nrange: bytes=0-1\r\n\r\n"
         );
         request.method = Method::PUT;
         request.headers.clear();
         assert_eq!(
-            request.encode(),
+            request.encode(None),
             b"PUT /a%20b?c HTTP/1.1\r\nhost: h:9\r\ncontent-length: 0\r\n\r\n"
         );
     }

@@ -30,15 +30,20 @@ pub(super) fn context(config: &StoreConfig) -> Context {
         tries: 1,
         ..config.limits.clone()
     };
-    let client = Client::new(&StoreConfig {
+    let config = StoreConfig {
         limits,
         ..config.clone()
-    });
+    };
+    let sender = Sender {
+        client: Client::new(&config),
+        // A proxy would ask its own machine who it is.
+        metadata: Client::new(&config).directly(),
+    };
     Context::new()
-        .with_env(Surroundings(config.variables.clone()))
+        .with_env(Surroundings(config.variables))
         .with_file_read(Files)
         .with_command_execute(Programs)
-        .with_http_send(Sender(client))
+        .with_http_send(sender)
 }
 
 #[derive(Debug)]
@@ -100,7 +105,10 @@ impl CommandExecute for Programs {
 }
 
 #[derive(Debug)]
-struct Sender(Client);
+struct Sender {
+    client: Client,
+    metadata: Client,
+}
 
 impl HttpSend for Sender {
     async fn http_send(&self, asked: http::Request<Bytes>) -> Result<http::Response<Bytes>> {
@@ -108,10 +116,10 @@ impl HttpSend for Sender {
         let uri = parts.uri.to_string();
         let (endpoint, rest) = Endpoint::split(&uri)
             .map_err(|_shows_the_url| Error::request_invalid("the URL of a credential request"))?;
-        let timeout = if is_metadata(&endpoint.host, rest) {
-            METADATA_TIMEOUT
+        let (client, timeout) = if is_metadata(&endpoint.host, rest) {
+            (&self.metadata, METADATA_TIMEOUT)
         } else {
-            TIMEOUT
+            (&self.client, TIMEOUT)
         };
         let rest = if rest.starts_with('/') {
             rest.to_owned()
@@ -126,7 +134,7 @@ impl HttpSend for Sender {
             body,
         };
         let exchange = async {
-            let answer = self.0.send(&request).await?;
+            let answer = client.send(&request).await?;
             let (status, headers) = (answer.head.status, answer.head.headers);
             let text = answer.body.collect(MAX_ANSWER).await?;
             Ok::<_, Failure>((status, headers, text))

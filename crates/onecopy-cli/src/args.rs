@@ -27,6 +27,9 @@ pub(crate) struct ShownArgs {
     /// Show no progress
     #[arg(long = "quiet", short = 'q', global = true)]
     pub(crate) is_quiet: bool,
+    /// Show more of the network: longest waits, rates, connections, addresses
+    #[arg(long = "verbose", short = 'v', global = true)]
+    pub(crate) is_verbose: bool,
     /// Log to stderr from this level on: error, warn, info, debug, trace
     #[arg(long, value_name = "LEVEL", global = true)]
     pub(crate) log: Option<String>,

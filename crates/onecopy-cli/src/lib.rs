@@ -54,7 +54,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn run_parsed(args: Args) -> Exit {
-    let output = Output::new(args.shown.is_json, args.command.has_bytes_on_stdout());
+    let output = Output::new(
+        args.shown.is_json,
+        args.shown.is_verbose,
+        args.command.has_bytes_on_stdout(),
+    );
     if let Err(error) = output::log_to_stderr(args.shown.log.as_deref()) {
         return output.fail(&error);
     }

@@ -28,14 +28,17 @@ impl<T: Display + Debug + Send + Serialize> Shown for T {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     is_json: bool,
+    /// Text shows what is left out otherwise.
+    is_verbose: bool,
     /// Stdout carries objects' bytes, so JSON must not get in between them: it goes to stderr.
     is_stdout_taken: bool,
 }
 
 impl Output {
-    pub(crate) const fn new(is_json: bool, is_stdout_taken: bool) -> Self {
+    pub(crate) const fn new(is_json: bool, is_verbose: bool, is_stdout_taken: bool) -> Self {
         Self {
             is_json,
+            is_verbose,
             is_stdout_taken,
         }
     }
@@ -48,11 +51,19 @@ impl Output {
             })?;
             json + "\n"
         } else {
-            value.to_string()
+            self.text(value)
         };
         self.write(&text)
             .or_else(quiet_if_gone)
             .map_err(|error| Error::io("write", "the result to stdout", error))
+    }
+
+    fn text(&self, value: &dyn Shown) -> String {
+        if self.is_verbose {
+            format!("{value:#}")
+        } else {
+            value.to_string()
+        }
     }
 
     /// Prints `error` once: on stderr as people read it, and with `--json` on stdout as programs
@@ -111,7 +122,7 @@ pub(crate) fn refuse(refusal: &clap::Error, typed: &[OsString]) -> Exit {
         let message = message.trim_start_matches("error: ");
         let help = Some("see onecopy --help");
         let failure = Failure::new(ErrorKind::InvalidInput, message, help);
-        let _gone = Output::new(true, false).write(&failure.line());
+        let _gone = Output::new(true, false, false).write(&failure.line());
     }
     Exit::Failed
 }

@@ -183,7 +183,18 @@ async fn a_fixed_number_of_connections_is_never_passed_and_survives_refusals() {
         .unwrap()
         + 1;
     assert!(connections <= 3, "{connections}");
-    assert_eq!(bucket.report().retries.by_cause["throttled"], 10);
+    let report = bucket.report();
+    assert_eq!(report.retries.by_cause["throttled"], 10);
+    let network = report.network;
+    assert_eq!(
+        network.first_byte_seconds.count, 50,
+        "forty answers and ten refusals"
+    );
+    assert_eq!(network.range_seconds.count, 40);
+    assert_eq!(network.connections.opened, connections);
+    assert_eq!(network.connections.reused, 50 - connections);
+    assert!(network.connections.allowed <= 3);
+    assert_eq!(network.addresses["127.0.0.1"], connections);
 }
 
 /// Reads enough ranges for the next ones to be compared with.

@@ -51,6 +51,30 @@ fn the_map_is_shown_as_text() {
 }
 
 #[test]
+fn the_network_is_one_line_and_more_with_v() {
+    let world = World::new();
+    world.put_shards(6);
+    let args = ["bench", SHARDS, "--to", "buffer"];
+    let short = world.run(&args);
+    assert!(short.text().contains("\n  network  "), "{short:?}");
+    assert!(!short.text().contains("\n  address  "), "{short:?}");
+    let long = world.run(&[&args[..], &["-v"]].concat());
+    assert_eq!(long.code, Some(0), "{long:?}");
+    for line in ["network", "longest (ms)", "connections", "address"] {
+        assert!(long.text().contains(&format!("\n  {line} ")), "{long:?}");
+    }
+    let network = &world.run(&[&args[..], &["--json"]].concat()).json()["network"];
+    assert_eq!(network["range_seconds"]["count"], 3, "{network}");
+    // The listing of the names comes before the shards, over the same connections.
+    let opened = network["connections"]["opened"].as_u64().unwrap();
+    assert!((1..=3).contains(&opened), "{network}");
+    assert!(
+        network["first_byte_seconds"]["p99"].as_f64().unwrap() > 0.0,
+        "{network}"
+    );
+}
+
+#[test]
 fn stops_after_as_many_samples_as_asked() {
     let world = World::new();
     world.put_shards(60);

@@ -16,6 +16,7 @@ impl fmt::Display for Report {
             self.hop_line(f, hop)?;
         }
         self.sums(f)?;
+        fmt::Display::fmt(&self.network, f)?;
         self.events(f)
     }
 }

@@ -3,11 +3,15 @@
 //! Hops here: none moves; all are counted, each through an [`OpenHop`]. May import: route. Absent: any decision. The
 //! ledger is told and never asked by the flow.
 
+mod histogram;
 mod map;
+mod network;
 mod open_hop;
 mod report;
 mod running;
 
+pub use histogram::Spread;
+pub use network::{Connections, NetworkReport};
 pub use open_hop::OpenHop;
 pub use report::{CopiesPerByte, HopReport, Report, Retries, Skipped, Waits};
 pub use running::{Ledger, Wait};

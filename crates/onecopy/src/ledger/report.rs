@@ -6,6 +6,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 
+use super::network::NetworkReport;
 use crate::route::{Fallback, Hop, HopSpec, Kind, Mover, Space};
 
 /// Bytes moved by one hop.
@@ -161,6 +162,8 @@ pub struct Report {
     pub cache: CacheFigures,
     /// Wishes that were not granted.
     pub fallbacks: Vec<Fallback>,
+    /// What the network was like.
+    pub network: NetworkReport,
     /// Requests made again.
     pub retries: Retries,
     /// What was left out.
@@ -192,6 +195,7 @@ pub(super) struct Figures {
     pub(super) hops: Vec<HopReport>,
     pub(super) waits: Waits,
     pub(super) fallbacks: Vec<Fallback>,
+    pub(super) network: NetworkReport,
     pub(super) retries: BTreeMap<String, u64>,
     pub(super) skipped: Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
@@ -220,6 +224,7 @@ impl Report {
             waits: figures.waits,
             cache: CacheFigures::default(),
             fallbacks: figures.fallbacks,
+            network: figures.network,
             retries: Retries {
                 total: figures.retries.values().sum(),
                 by_cause: figures.retries,

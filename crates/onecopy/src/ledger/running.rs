@@ -1,9 +1,11 @@
 //! The ledger while the run goes on: atomics that any thread may add to.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::OpenHop;
+use super::network::Network;
 use super::report::{self, Report};
 use crate::route::{Fallback, Hop, Route};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
@@ -60,6 +62,7 @@ pub struct Ledger {
     finished_cpu_nanos: AtomicU64,
     pool_bytes: AtomicU64,
     locked_bytes: AtomicU64,
+    network: Network,
     /// Guards the rare, named events; never held over anything that waits.
     events: Mutex<Events>,
 }
@@ -84,6 +87,7 @@ impl Ledger {
             finished_cpu_nanos: AtomicU64::new(0),
             pool_bytes: AtomicU64::new(0),
             locked_bytes: AtomicU64::new(0),
+            network: Network::default(),
             events: Mutex::new(Events::default()),
         })
     }
@@ -190,6 +194,31 @@ impl Ledger {
         self.locked_bytes.store(locked_bytes, Ordering::Relaxed);
     }
 
+    /// Notes a connection that was made.
+    pub fn connection_opened(&self, address: IpAddr) {
+        self.network.opened(address);
+    }
+
+    /// Notes a request that found a connection open.
+    pub fn connection_reused(&self) {
+        self.network.reused();
+    }
+
+    /// Notes how many connections there may be at once from now on.
+    pub fn connections_allowed(&self, connections: usize) {
+        self.network.allowed(connections);
+    }
+
+    /// Notes how long a read waited for the first byte of its answer.
+    pub fn answered(&self, wait: Duration) {
+        self.network.answered(wait);
+    }
+
+    /// Notes a range of `bytes` that came whole: the time since it was asked for, and that in which its body was read.
+    pub fn range_read(&self, bytes: u64, whole: Duration, body: Duration) {
+        self.network.range(bytes, whole, body);
+    }
+
     /// Stops the clock: the run is over. The first call counts.
     pub fn finish(&self) {
         let now = nanos(self.started.elapsed()).max(1);
@@ -252,6 +281,7 @@ impl Ledger {
                 pool_seconds: seconds(&self.waits_nanos[Wait::Pool as usize]),
             },
             fallbacks: events.fallbacks.clone(),
+            network: self.network.report(),
             retries: events.retries.clone(),
             skipped: events.skipped.clone(),
             warnings: events.warnings.clone(),

@@ -47,7 +47,7 @@ impl Run {
 
 impl fmt::Display for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.ledger)?;
+        fmt::Display::fmt(&self.ledger, f)?;
         if let Some(Pieces { objects, ranges }) = self.pieces {
             let per_second = |count: u64| count as f64 / self.ledger.seconds.max(1e-9);
             writeln!(

@@ -147,7 +147,7 @@ impl fmt::Display for Demo {
             dataset.bytes as f64 / (1024.0 * 1024.0),
             dataset.endpoint_url
         )?;
-        write!(f, "{}", self.ledger)?;
+        fmt::Display::fmt(&self.ledger, f)?;
         let (verified, samples) = (self.verified, dataset.samples);
         writeln!(
             f,

@@ -151,6 +151,10 @@ impl Addresses {
 }
 
 impl Placed {
+    pub(super) fn ip(&self) -> IpAddr {
+        self.address.ip()
+    }
+
     /// The connection broke, or brought nothing in time.
     pub(super) fn strike(&self) {
         let strikes = {

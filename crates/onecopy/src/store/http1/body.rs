@@ -26,6 +26,8 @@ pub(in crate::store) struct Body {
     rest_at: usize,
     is_keeping_alive: bool,
     stall: Duration,
+    /// When it was asked for.
+    sent: Instant,
 }
 
 /// What is left of the body.
@@ -57,7 +59,14 @@ impl Body {
             rest_at: 0,
             is_keeping_alive,
             stall,
+            sent: Instant::now(),
         })
+    }
+
+    /// Notes when it was asked for.
+    pub(super) fn sent_at(mut self, sent: Instant) -> Self {
+        self.sent = sent;
+        self
     }
 
     /// The length, where it was promised.
@@ -88,10 +97,12 @@ impl Body {
         let pool = Arc::clone(self.lease.pool());
         let mut patience = Patience::new(self.stall, Some(pool.recent()));
         let result = self.pour(hop, gap, &mut patience).await;
+        let (bytes, time) = ((gap.filled() - filled) as u64, began.elapsed());
         match &result {
-            Ok(()) => pool
-                .recent()
-                .read((gap.filled() - filled) as u64, began.elapsed()),
+            Ok(()) => {
+                pool.recent().read(bytes, time);
+                hop.ledger().range_read(bytes, self.sent.elapsed(), time);
+            }
             Err(_) => self.lease.strike(),
         }
         result

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::pin::pin;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::Method;
 use tokio::time::{self, Instant};
 use tokio_rustls::TlsConnector;
 
-use super::super::dates;
 use super::body::Body;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
@@ -142,6 +141,7 @@ impl Client {
             Err(pass) => pool.connect(pass, tls.as_ref()).await?,
         };
         loop {
+            let sent = std::time::Instant::now();
             match self.exchange(&mut lease, request, &text).await {
                 Ok((head, rest)) => {
                     if let (407, Some(proxy)) = (head.status, pool.proxy()) {
@@ -151,7 +151,8 @@ impl Client {
                         pool.throttled();
                     }
                     let is_head = request.method == Method::HEAD;
-                    let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?;
+                    let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?
+                        .sent_at(sent);
                     return Ok(Answer { head, body, asked });
                 }
                 Err(Broken {
@@ -202,7 +203,10 @@ impl Client {
         };
         match outcome {
             Some(Ok(answer)) => {
-                lease.answered(began.elapsed());
+                // What a change takes says nothing of reads.
+                if request.is_read() {
+                    lease.answered(began.elapsed());
+                }
                 Ok(answer)
             }
             Some(Err(broken)) => {
@@ -307,23 +311,6 @@ async fn read_head(lease: &mut Lease) -> Result<(Head, Vec<u8>), Broken> {
     }
 }
 
-/// A duration out of a `Retry-After` header, in seconds or as a date. A date is held against the server's own clock where
-/// it tells it.
-pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
-    let text = head.header("retry-after")?;
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let then = dates::from_http(text)?;
-    let now = head.header("date").and_then(dates::from_http).or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        i64::try_from(now.ok()?.as_secs()).ok()
-    })?;
-    Some(Duration::from_secs(
-        u64::try_from(then.saturating_sub(now)).unwrap_or(0),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
@@ -332,34 +319,6 @@ mod tests {
 
     use super::super::addresses::tests::{named, resolve_to};
     use super::*;
-
-    #[test]
-    fn what_the_server_asks_to_wait_is_read_in_both_forms() {
-        let wait = |lines: &str| {
-            let text = format!("HTTP/1.1 503 S\r\n{lines}\r\n\r\n");
-            let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
-            retry_after(&head).map(|wait| wait.as_secs())
-        };
-        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-        assert_eq!(wait("Retry-After: 7"), Some(7));
-        assert_eq!(
-            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:50:07 GMT")),
-            Some(30)
-        );
-        assert_eq!(
-            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:00:00 GMT")),
-            Some(0)
-        );
-        assert_eq!(wait("Retry-After: Sun, 06 Nov 1994 08:50:07 GMT"), Some(0));
-        for odd in [
-            "X: y",
-            "Retry-After: soon",
-            "Retry-After: -1",
-            "Retry-After:",
-        ] {
-            assert_eq!(wait(odd), None, "{odd}");
-        }
-    }
 
     #[tokio::test]
     async fn an_address_that_takes_requests_and_never_answers_rests_after_one() {

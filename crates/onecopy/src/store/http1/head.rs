@@ -1,7 +1,10 @@
 //! The head of an answer.
 
+use std::time::{Duration, SystemTime};
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::super::dates;
 use super::failure::Failure;
 
 /// A head longer than this is refused: S3's have some 500 bytes, and user metadata may add 2 KiB.
@@ -129,9 +132,54 @@ impl Head {
     }
 }
 
+/// A duration out of a `Retry-After` header, in seconds or as a date. A date is held against the server's own clock where
+/// it tells it.
+pub(in crate::store) fn retry_after(head: &Head) -> Option<Duration> {
+    let text = head.header("retry-after")?;
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = dates::from_http(text)?;
+    let now = head.header("date").and_then(dates::from_http).or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        i64::try_from(now.ok()?.as_secs()).ok()
+    })?;
+    Some(Duration::from_secs(
+        u64::try_from(then.saturating_sub(now)).unwrap_or(0),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_asks_to_wait_is_read_in_both_forms() {
+        let wait = |lines: &str| {
+            let text = format!("HTTP/1.1 503 S\r\n{lines}\r\n\r\n");
+            let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
+            retry_after(&head).map(|wait| wait.as_secs())
+        };
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        assert_eq!(wait("Retry-After: 7"), Some(7));
+        assert_eq!(
+            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:50:07 GMT")),
+            Some(30)
+        );
+        assert_eq!(
+            wait(&format!("{date}Retry-After: Sun, 06 Nov 1994 08:00:00 GMT")),
+            Some(0)
+        );
+        assert_eq!(wait("Retry-After: Sun, 06 Nov 1994 08:50:07 GMT"), Some(0));
+        for odd in [
+            "X: y",
+            "Retry-After: soon",
+            "Retry-After: -1",
+            "Retry-After:",
+        ] {
+            assert_eq!(wait(odd), None, "{odd}");
+        }
+    }
 
     fn head(text: &str) -> Head {
         let text = format!("{text}\r\n\r\n");

@@ -45,9 +45,9 @@ mod tls;
 mod tokens;
 
 pub(super) use body::Body;
-pub(super) use client::{Answer, Client, retry_after};
+pub(super) use client::{Answer, Client};
 pub(super) use endpoint::Endpoint;
 pub(super) use failure::Failure;
 pub(super) use gap::Gap;
-pub(super) use head::Head;
+pub(super) use head::{Head, retry_after};
 pub(super) use request::Request;

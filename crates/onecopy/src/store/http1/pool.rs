@@ -42,6 +42,7 @@ pub(super) struct Pool {
     head_guess: AtomicUsize,
     has_answered: AtomicBool,
     recent: Recent,
+    ledger: Arc<Ledger>,
 }
 
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl Pool {
         endpoint: Endpoint,
         proxy: Option<Arc<Proxy>>,
         limits: &Limits,
-        ledger: &Ledger,
+        ledger: &Arc<Ledger>,
     ) -> Arc<Self> {
         if let Some(proxy) = &proxy {
             ledger.note(format!(
@@ -85,6 +86,7 @@ impl Pool {
             ledger.note(note);
         }
         let climb = Climb::new(limits.connections_at_first, most);
+        ledger.connections_allowed(climb.count());
         let now = tokio::time::Instant::now();
         Arc::new(Self {
             endpoint,
@@ -103,6 +105,7 @@ impl Pool {
             head_guess: AtomicUsize::new(FIRST_HEAD_GUESS),
             has_answered: AtomicBool::new(false),
             recent: Recent::new(limits.first_byte_timeout),
+            ledger: Arc::clone(ledger),
         })
     }
 
@@ -128,7 +131,7 @@ impl Pool {
         };
         let since = now.duration_since(pace.began);
         pace.climb.ended(since, epoch);
-        self.gate.set_limit(pace.climb.count());
+        self.allow(pace.climb.count());
     }
 
     /// Notes that the other side asked for less.
@@ -136,7 +139,12 @@ impl Pool {
         let mut pace = self.pace.lock();
         let since = pace.began.elapsed();
         pace.climb.throttled(since);
-        self.gate.set_limit(pace.climb.count());
+        self.allow(pace.climb.count());
+    }
+
+    fn allow(&self, connections: usize) {
+        self.gate.set_limit(connections);
+        self.ledger.connections_allowed(connections);
     }
 
     /// The idle connection that was used last, where one is young enough and still silent.
@@ -149,6 +157,7 @@ impl Pool {
                 break;
             }
             if last.connection.is_quiet() {
+                self.ledger.connection_reused();
                 return Ok(Lease {
                     connection: last.connection,
                     placed: last.placed,
@@ -181,6 +190,7 @@ impl Pool {
             }
             failure
         })?;
+        self.ledger.connection_opened(placed.ip());
         Ok(Lease {
             connection,
             is_reused: false,
@@ -223,6 +233,7 @@ impl Lease {
     /// Notes that the connection answered after `time`.
     pub(super) fn answered(&self, time: Duration) {
         self.placed.praise();
+        self.pool.ledger.answered(time);
         self.pool.recent.answered(time);
     }
 

@@ -119,6 +119,21 @@ def serving(root: Path) -> Iterator[int]:
                 process.wait()
 
 
+@contextlib.contextmanager
+def faulty(*options: str) -> Iterator[int]:
+    """Run the fault server with these options; gives the port."""
+    command: Command = [TESTKIT, "fault", "--until-stdin-closes", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        os.sched_setaffinity(process.pid, {SERVER_CORE})
+        try:
+            if process.stdout is None:
+                raise RuntimeError("no pipe")
+            told = json.loads(process.stdout.readline())
+            yield int(told["endpoint"].rsplit(":", 1)[1])
+        finally:
+            process.terminate()
+
+
 def make_objects(folder: Path, count: int, size: int, *, sparse: bool = False) -> list[str]:
     """Make objects of random bytes (or of nothing, if sparse) once; return their keys."""
     target = DATA / BUCKET / folder

@@ -18,7 +18,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scenarios import buffer_cpu, bytes_beside, first_batch, peak_memory, rivals, tar_parsing
+from scenarios import (
+    buffer_cpu,
+    bytes_beside,
+    connections,
+    first_batch,
+    peak_memory,
+    rivals,
+    tar_parsing,
+)
 
 from measuring import CLIENT_CORE, ONECOPY, ROOT, SERVER_CORE
 
@@ -28,6 +36,7 @@ SCENARIOS: dict[str, Any] = {
     "peak_memory": peak_memory,
     "first_batch": first_batch,
     "tar_parsing": tar_parsing,
+    "connections": connections,
     "rivals": rivals,
 }
 RUNS_MIN = 5

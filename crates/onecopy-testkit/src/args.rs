@@ -106,6 +106,23 @@ pub(crate) struct FaultArgs {
     /// Seed of the profile
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Give every connection this rate instead
+    #[arg(long, value_name = "N", conflicts_with = "profile")]
+    pub(crate) bytes_per_second: Option<u32>,
+    /// The time to every first byte, with --bytes-per-second
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 0,
+        requires = "bytes_per_second"
+    )]
+    pub(crate) first_byte_ms: u64,
+    /// Answer every GET by 503 from so long after the first one on
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) refuse_after_ms: u64,
+    /// .. for so long
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) refuse_for_ms: u64,
     /// Stop when stdin closes, so that the server ends with whoever started it
     #[arg(long)]
     pub(crate) until_stdin_closes: bool,

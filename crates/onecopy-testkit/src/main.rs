@@ -7,6 +7,7 @@ mod args;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 use onecopy_testkit::fault::{FaultServer, Profile};
@@ -65,11 +66,16 @@ fn serve(args: &ServeArgs) -> io::Result<()> {
 }
 
 fn fault(args: &FaultArgs) -> io::Result<()> {
-    let profile = match args.profile {
-        ProfileName::Instant => Profile::instant(),
-        ProfileName::Standard => Profile::standard(args.seed),
-        ProfileName::Express => Profile::express(args.seed),
+    let mut profile = match (args.bytes_per_second, args.profile) {
+        (Some(rate), _) => {
+            Profile::even(f64::from(rate), Duration::from_millis(args.first_byte_ms))
+        }
+        (None, ProfileName::Instant) => Profile::instant(),
+        (None, ProfileName::Standard) => Profile::standard(args.seed),
+        (None, ProfileName::Express) => Profile::express(args.seed),
     };
+    profile.refuse_after = Duration::from_millis(args.refuse_after_ms);
+    profile.refuse_for = Duration::from_millis(args.refuse_for_ms);
     let server = FaultServer::start_with(&format!("{}:{}", args.host, args.port), profile)?;
     if let Some(root) = &args.root {
         put_folder(&server, root, "")?;

@@ -61,7 +61,7 @@ impl Connection {
             ),
         };
         let profile = &self.core.profile;
-        if request.method == "GET" && !self.core.tokens.take() {
+        if request.method == "GET" && self.core.refuses() {
             faults = vec![Fault::Status(503)];
         }
         let mut answer = self.decide(request, (&bucket, &key), number, &faults);

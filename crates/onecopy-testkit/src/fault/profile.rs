@@ -30,6 +30,10 @@ pub struct Profile {
     pub close_after: u64,
     /// Requests per second before 503 SlowDown; 0 is unlimited.
     pub requests_per_second: f64,
+    /// From so long after the first GET on every GET is answered by 503 SlowDown ..
+    pub refuse_after: Duration,
+    /// .. for so long; zero is never.
+    pub refuse_for: Duration,
 }
 
 impl Profile {
@@ -48,7 +52,28 @@ impl Profile {
             slow_share: 0.0,
             close_after: 0,
             requests_per_second: 0.0,
+            refuse_after: Duration::ZERO,
+            refuse_for: Duration::ZERO,
         }
+    }
+
+    /// Every connection at the same rate, every first byte after the same time.
+    #[must_use]
+    pub fn even(bytes_per_second: f64, first_byte: Duration) -> Self {
+        Self {
+            first_byte_median: first_byte,
+            first_byte_p99: first_byte,
+            rate_mean: bytes_per_second,
+            rate_min: bytes_per_second,
+            rate_max: bytes_per_second,
+            ..Self::instant()
+        }
+    }
+
+    /// Whether a GET is refused that comes `since` the first one.
+    #[must_use]
+    pub(crate) fn refuses(&self, since: Duration) -> bool {
+        (self.refuse_after..self.refuse_after + self.refuse_for).contains(&since)
     }
 
     /// S3 Standard from the same region: 25 ms (p99 120 ms), 75 MB/s a connection (20 to 95),
@@ -68,6 +93,7 @@ impl Profile {
             slow_share: 0.02,
             close_after: 100,
             requests_per_second: 5500.0,
+            ..Self::instant()
         }
     }
 
@@ -152,6 +178,20 @@ impl TokenBucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_even_profile_draws_the_same_and_refuses_for_a_while() {
+        let mut profile = Profile::even(50e6, Duration::from_millis(30));
+        for connection in 0..100 {
+            assert_eq!(profile.connection_rate(connection), Some(50e6));
+            assert_eq!(profile.first_byte(connection, 3).as_millis(), 30);
+            assert!(!profile.refuses(Duration::from_secs(connection)));
+        }
+        profile.refuse_after = Duration::from_secs(4);
+        profile.refuse_for = Duration::from_secs(2);
+        let refused = (0..10).filter(|second| profile.refuses(Duration::from_secs(*second)));
+        assert_eq!(refused.collect::<Vec<_>>(), [4, 5]);
+    }
 
     #[test]
     fn draws_what_the_profile_says() {

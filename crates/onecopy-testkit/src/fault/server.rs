@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -38,7 +39,9 @@ pub(crate) struct Core {
     pub(crate) records: Records,
     pub(crate) stop: Stop,
     pub(crate) profile: Profile,
-    pub(crate) tokens: TokenBucket,
+    tokens: TokenBucket,
+    /// When the first GET came.
+    first_get: OnceLock<Instant>,
 }
 
 /// Reads a key of the form `<script>/<size>[/anything]`.
@@ -95,6 +98,12 @@ impl Core {
             number,
             script.at(if is_get { number } else { u64::MAX - 1 }),
         ))
+    }
+
+    /// Whether the profile has a GET refused that comes now.
+    pub(crate) fn refuses(&self) -> bool {
+        let first = self.first_get.get_or_init(Instant::now);
+        !self.tokens.take() || self.profile.refuses(first.elapsed())
     }
 
     pub(crate) fn put(&self, key: &str, bytes: Bytes) {
@@ -164,6 +173,7 @@ impl FaultServer {
             records: Records::default(),
             stop: Stop::default(),
             tokens: TokenBucket::new(profile.requests_per_second),
+            first_get: OnceLock::new(),
             profile,
         });
         let shared = Arc::clone(&core);

@@ -76,12 +76,12 @@ impl S3Store {
     }
 
     async fn bucket_page(&self, token: Option<&str>) -> Result<Page> {
-        let mut retry = Retry::new(self.account.client().limits());
+        let mut retry = Retry::new(self.account.client());
         loop {
             match self.bucket_page_once(token).await {
                 Ok(page) => return Ok(page),
                 Err(failure) => {
-                    let next = retry.after(failure, None).await;
+                    let next = retry.after(failure).await;
                     next.map_err(|failure| {
                         failure.into_error("list the buckets at", self.place())
                     })?;

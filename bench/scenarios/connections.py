@@ -1,0 +1,149 @@
+"""Connections of 50 MB/s each: what a number of them reaches, and how soon after refusals."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from measuring import CLIENT_CORE, MIB, ONECOPY, faulty, onecopy_bench
+from scenarios import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TITLE = "connections of 50 MB/s"
+LIMIT = (
+    "95 % of N x 50 MB/s with ranges of 32 MiB (at 8 MiB the first byte alone takes 15 %), and "
+    "90 % of the rate again within 5 s of a burst of 503"
+)
+RATE = 50_000_000  # bytes per second, of each connection
+FIRST_BYTE_MS = 30
+COUNTS = (1, 4, 16)
+RANGES = (8 * MIB, 32 * MIB)
+SECONDS = 8  # how long a run takes at the full rate
+REACH_MIN = 0.95
+REFUSING = (4.0, 2.0)  # from so many seconds after the first request, for so many
+REFUSED_CONNECTIONS = 4
+WINDOW = 0.25  # seconds
+SUSTAINED = 8  # windows that must bring the rate on average, so that no backlog passes for it
+BACK = 0.9
+BACK_MAX = 5.0
+
+
+def measure(runs: int) -> Iterator[dict[str, Any]]:
+    """Read one made-up object for each run."""
+    for _ in range(min(runs, 3)):
+        for count in COUNTS:
+            for range_bytes in RANGES:
+                yield reach(count, range_bytes)
+        yield recovery()
+
+
+def even(*more: str) -> list[str]:
+    """Return the options of a server with this rate and first byte."""
+    return ["--bytes-per-second", str(RATE), "--first-byte-ms", str(FIRST_BYTE_MS), *more]
+
+
+def reach(count: int, range_bytes: int) -> dict[str, Any]:
+    """Read for some seconds over so many connections."""
+    size = count * RATE * SECONDS
+    options = ["--connections", str(count), "--range", str(range_bytes), "--memory", "1GiB"]
+    with faulty(*even()) as port:
+        done = onecopy_bench(port, [f"ok/{size}/object"], "buffer", *options)
+    rate = done.answer["payload_bytes"] / done.answer["seconds"]
+    share = rate / (count * RATE)
+    network = done.answer["network"]
+    return {
+        "case": "reach",
+        "connections": count,
+        "range_bytes": range_bytes,
+        "bytes_per_second": rate,
+        "share": share,
+        "network": network,
+        "retries": done.answer["retries"],
+    }
+
+
+def recovery() -> dict[str, Any]:
+    """Read through a burst of refusals, and note when the bytes come out."""
+    after, lasting = REFUSING
+    refusing = ["--refuse-after-ms", str(int(after * 1000))]
+    refusing += ["--refuse-for-ms", str(int(lasting * 1000))]
+    size = REFUSED_CONNECTIONS * RATE * 16
+    with faulty(*even(*refusing)) as port:
+        bursts = timeline(port, size)
+    # Bytes per second, in windows since the first request.
+    windows = [0.0] * (int(bursts[-1][0] / WINDOW) + 1)
+    for at, length in bursts:
+        windows[int(at / WINDOW)] += length / WINDOW
+    before = statistics.mean(windows[int(1 / WINDOW) : int(after / WINDOW)])
+    first = int((after + lasting) / WINDOW)
+    back = next(
+        (
+            (at - first) * WINDOW
+            for at in range(first, len(windows) - SUSTAINED)
+            if windows[at] >= BACK * before
+            and statistics.mean(windows[at : at + SUSTAINED]) >= BACK * before
+        ),
+        None,
+    )
+    return {
+        "case": "recovery",
+        "connections": REFUSED_CONNECTIONS,
+        "bytes_per_second_before": before,
+        "seconds_until_back": back,
+        "window_seconds": WINDOW,
+        "windows_bytes_per_second": windows,
+    }
+
+
+def timeline(port: int, size: int) -> list[tuple[float, int]]:
+    """Run `onecopy cat`; return how many bytes came out when, in seconds from the first request."""
+    command = [str(ONECOPY), "cat", f"s3://bench/ok/{size}/object", "--memory", "256MiB"]
+    command += ["--connections", str(REFUSED_CONNECTIONS), "--no-sign-request"]
+    command += ["--endpoint-url", f"http://127.0.0.1:{port}"]
+    bursts: list[tuple[float, int]] = []
+    quiet = {**os.environ, "AWS_REGION": "us-east-1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=quiet) as process:
+        os.sched_setaffinity(process.pid, {CLIENT_CORE})
+        if process.stdout is None:
+            raise RuntimeError("no pipe")
+        began = None
+        while piece := os.read(process.stdout.fileno(), MIB):
+            now = time.monotonic()
+            # The first range comes out whole: it took its first byte and its length.
+            began = began or now - FIRST_BYTE_MS / 1000 - 8 * MIB / RATE
+            bursts.append((now - began, len(piece)))
+    if process.returncode or sum(length for _, length in bursts) != size:
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return bursts
+
+
+def judge(rows: list[dict[str, Any]]) -> Verdict:
+    """Take the medians."""
+    table = ["| connections | range | rate | of N x 50 MB/s |", "|---|---|---|---|"]
+    reached = []
+    for count in COUNTS:
+        for range_bytes in RANGES:
+            some = [
+                row
+                for row in rows
+                if row["case"] == "reach"
+                and (row["connections"], row["range_bytes"]) == (count, range_bytes)
+            ]
+            rate = statistics.median(row["bytes_per_second"] for row in some)
+            share = rate / (count * RATE)
+            table.append(
+                f"| {count} | {range_bytes // MIB} MiB | {rate / 1e6:.0f} MB/s | {share:.1%} |"
+            )
+            if range_bytes == max(RANGES):
+                reached.append(share)
+    times = [row["seconds_until_back"] for row in rows if row["case"] == "recovery"]
+    back = statistics.median(float("inf") if time is None else time for time in times)
+    burst = f"a burst of 503 of {REFUSING[1]:.0f} s"
+    table += ["", f"90 % of the rate before {burst}: {back:.2f} s after it."]
+    figure = f"{min(reached):.1%} at the least, back after {back:.2f} s"
+    return Verdict(figure, min(reached) >= REACH_MIN and back <= BACK_MAX, table)

@@ -1,5 +1,7 @@
 //! `onecopy bench`
 
+use std::process::Command;
+
 use crate::command::{Ended, World, bare};
 
 const SHARDS: &str = "s3://data/train/train-{00000..00002}.tar";
@@ -71,6 +73,33 @@ fn the_network_is_one_line_and_more_with_v() {
     assert!(
         network["first_byte_seconds"]["p99"].as_f64().unwrap() > 0.0,
         "{network}"
+    );
+}
+
+#[test]
+fn few_files_mean_few_connections_and_a_note() {
+    let world = World::new();
+    world.put_shards(6);
+    let inner = world.command(&["bench", SHARDS, "--to", "buffer", "--json"]);
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "ulimit -n 100 && exec \"$0\" \"$@\""])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env_clear();
+    for (name, value) in inner.get_envs() {
+        command.env(name, value.unwrap());
+    }
+    let ended = Ended::from(command.output().unwrap());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ledger = ended.json();
+    let notes = ledger["notes"].to_string();
+    assert!(notes.contains("may open 100 files"), "{notes}");
+    assert!(
+        ledger["network"]["connections"]["allowed"]
+            .as_u64()
+            .unwrap()
+            < 36
     );
 }
 

@@ -16,8 +16,12 @@ const CAP: Duration = Duration::from_secs(15);
 /// How often a retry that has to wait for its turn looks whether it has come.
 const TURN: Duration = Duration::from_millis(50);
 
-/// What a request that went well at once gives back for retries: one for every five.
-const GIVEN_BACK: f64 = 0.2;
+/// Retries that a request makes room for which went well at once: one for every five.
+const GIVEN: f64 = 0.2;
+
+/// And one that went well as a retry. More than one, so that many that wait after an outburst of failures are soon served
+/// again, as many more each time; where more than half of all retries fail, there are ever fewer.
+const GIVEN_BACK: f64 = 2.0;
 
 /// The tries of one range, listing page or look-up.
 #[derive(Debug)]
@@ -85,9 +89,9 @@ impl<'a> Retry<'a> {
         Ok(())
     }
 
-    /// All is well: a retry that went well makes room for another one.
+    /// All is well, which makes room for other retries.
     pub(super) fn succeeded(&self) {
-        let given = if self.tries > 1 { 1.0 } else { GIVEN_BACK };
+        let given = if self.tries > 1 { GIVEN_BACK } else { GIVEN };
         self.client.retries().give(given);
     }
 
@@ -224,7 +228,13 @@ mod tests {
         let retries = retries.load(Ordering::Relaxed);
         assert!((400..=500).contains(&retries), "{retries}");
         assert!(client.ledger().report().warnings["retries_held_back"] > 0);
-        // What goes well makes room.
+        // What goes well makes room, a retry for two.
+        let mut retry = Retry::new(&client);
+        client.retries().give(1.0);
+        assert!(retry.after(reset()).await.is_ok());
+        while client.retries().take() {}
+        retry.succeeded();
+        assert_eq!((0..100).filter(|_| client.retries().take()).count(), 2);
         while client.retries().take() {}
         for _ in 0..50 {
             Retry::new(&client).succeeded();

@@ -27,7 +27,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 const HEAD_STEP: usize = 64;
 
 /// Retries that a client may make at once; after that come [`RETRIES_PER_SECOND`], one for every five requests that went
-/// well, and one for every retry that did. So a store that is well loses no time by an outburst of failures, and one that
+/// well, and two for every retry that did. So a store that is well loses no time by an outburst of failures, and one that
 /// is ill is asked ten times a second and not a thousand times.
 const RETRIES_AT_ONCE: f64 = 200.0;
 

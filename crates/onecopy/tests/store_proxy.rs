@@ -74,7 +74,8 @@ fn hand_on(
         onecopy::sync::spawn("test-up", move || {
             let _ended = std::io::copy(&mut from, &mut to);
             drop(to.shutdown(Shutdown::Write));
-        })?;
+        })
+        .map_err(std::io::Error::other)?;
     } else {
         // From the absolute form to the path; one request a connection is enough here.
         let (line, rest) = head.split_once("\r\n").unwrap();

@@ -135,7 +135,7 @@ fn stream_of_raw_fields_over_http_copies_them_once_into_the_batch() {
 }
 
 #[test]
-fn stream_over_https_copies_once_more() {
+fn stream_over_https_copies_nothing_in_user_space() {
     let (server, bytes) = server(true, vec![Field::jpg(), Field::cls()]);
     let mut load = onecopy::open(["s3://data/"], config(&server))
         .run_buffers()
@@ -144,6 +144,8 @@ fn stream_over_https_copies_once_more() {
     let report = load.report();
     assert_eq!(report.payload_bytes, bytes);
     hold(&report, "stream over HTTPS");
+    assert_eq!(format!("{:.2}", report.copies_per_byte.user), "0.00");
+    assert_eq!(format!("{:.2}", report.copies_per_byte.cpu), "1.00");
 }
 
 #[test]

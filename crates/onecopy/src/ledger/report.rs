@@ -272,7 +272,7 @@ fn copies_per_byte(hops: &[HopReport], payload_bytes: u64) -> CopiesPerByte {
 
 /// Bytes that came in: more than the payload where a load ended early and left what was read ahead.
 pub(super) fn arrived_bytes(hops: &[HopReport], payload_bytes: u64) -> u64 {
-    let outer = [Hop::Recv, Hop::HeadRest, Hop::TlsCopy, Hop::Read].map(|hop| hop.spec().name);
+    let outer = [Hop::Recv, Hop::TlsOpen, Hop::Read].map(|hop| hop.spec().name);
     let came: u64 = hops
         .iter()
         .filter(|hop| outer.contains(&hop.hop))

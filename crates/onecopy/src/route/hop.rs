@@ -82,9 +82,10 @@ hops! {
     HeadRest = "head_rest": Scratch -> Pinned, Cpu, User, Copy;
     /// `recv` of TLS records into the record buffer.
     TlsRecv = "tls_recv": Socket -> Scratch, Cpu, Kernel, Copy;
-    /// Decryption of TLS records, in the record buffer.
-    TlsOpen = "tls_open": Scratch -> Scratch, Cpu, User, Transform;
-    /// Plaintext out of the TLS library's buffer into its slab.
+    /// Decryption of TLS records, out of the record buffer straight into their slab.
+    TlsOpen = "tls_open": Scratch -> Pinned, Cpu, User, Transform;
+    /// Bytes of TLS records that do not fit where they belong (at the end of a range or slab, or behind a head), out of
+    /// the record buffer; and the beginning of a record, moved to the buffer's front.
     TlsCopy = "tls_copy": Scratch -> Pinned, Cpu, User, Copy;
     /// `pread` of a local file through the page cache.
     Read = "read": PageCache -> Pinned, Cpu, Kernel, Copy;

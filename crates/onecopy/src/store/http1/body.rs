@@ -270,11 +270,7 @@ impl Body {
         self.rest_at += used;
         if !payload.is_empty() {
             // These bytes made the same way into this process as all others, and one more within it.
-            hops.came_in(
-                self.lease.connection.is_tls(),
-                payload.len(),
-                Duration::ZERO,
-            );
+            hops.came_with_a_head(self.lease.connection.is_tls(), payload.len());
             gap.lay(
                 &hops.head_rest,
                 &self.rest[at + payload.start..at + payload.end],

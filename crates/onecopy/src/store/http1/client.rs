@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::Method;
 use tokio::time::{self, Instant};
-use tokio_rustls::TlsConnector;
 
 use super::body::Body;
 use super::endpoint::Endpoint;
@@ -16,7 +15,7 @@ use super::head::{Head, MAX_HEAD};
 use super::pool::{Lease, Pool};
 use super::proxy::Proxies;
 use super::request::Request;
-use super::tls::Trust;
+use super::tls::{TlsConnector, Trust};
 use super::tokens::Tokens;
 use crate::config::{Limits, StoreConfig};
 use crate::error::ErrorKind;
@@ -49,7 +48,7 @@ pub(in crate::store) struct Client {
     /// Guards the table of pools; never held over an await.
     pools: Mutex<HashMap<Endpoint, Arc<Pool>>>,
     /// Guards the TLS settings, which are read at the first use.
-    tls: Mutex<Option<Tls>>,
+    tls: Mutex<Option<TlsConnector>>,
     trust: Trust,
     proxies: Proxies,
     limits: Limits,
@@ -57,15 +56,6 @@ pub(in crate::store) struct Client {
     retries: Tokens,
     /// Whether a range was ever read well.
     has_served: AtomicBool,
-}
-
-#[derive(Clone)]
-struct Tls(TlsConnector);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
 }
 
 impl Client {
@@ -129,7 +119,7 @@ impl Client {
     pub(in crate::store) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         let asked = Instant::now();
         let tls = if request.endpoint.is_tls {
-            Some(self.tls()?.0)
+            Some(self.tls()?)
         } else {
             None
         };
@@ -234,12 +224,12 @@ impl Client {
         Ok(pool)
     }
 
-    fn tls(&self) -> Result<Tls, Failure> {
+    fn tls(&self) -> Result<TlsConnector, Failure> {
         let mut tls = self.tls.lock();
         if let Some(tls) = &*tls {
             return Ok(tls.clone());
         }
-        let made = Tls(self.trust.connector()?);
+        let made = self.trust.connector()?;
         *tls = Some(made.clone());
         Ok(made)
     }

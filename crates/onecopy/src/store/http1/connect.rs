@@ -8,13 +8,13 @@ use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
-use tokio_rustls::TlsConnector;
 
 use super::addresses::{Addresses, Placed};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::proxy::Proxy;
+use super::tls::TlsConnector;
 use crate::error::ErrorKind;
 use crate::sync::Arc;
 

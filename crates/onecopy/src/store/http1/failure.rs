@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
+use super::tls::Breach;
 use crate::error::{Error, ErrorKind};
 
 /// A failed request.
@@ -74,6 +75,7 @@ impl Failure {
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => ("reset", "the connection was reset".to_owned()),
             io::ErrorKind::UnexpectedEof => ("closed", "the connection was closed".to_owned()),
+            _ if Breach::is_in(&error) => ("tls", error.to_string()),
             _ => ("connection", error.to_string()),
         };
         Self::new(ErrorKind::Unreachable, cause, why).with_source(error)

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use tokio_rustls::TlsConnector;
 
 use super::addresses::{Addresses, Placed};
 use super::climb::{Climb, EPOCH, Epoch};
@@ -14,6 +13,7 @@ use super::files;
 use super::gate::{Gate, Pass};
 use super::proxy::Proxy;
 use super::recent::Recent;
+use super::tls::TlsConnector;
 use crate::config::Limits;
 use crate::ledger::Ledger;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -150,7 +150,7 @@ impl Pool {
     /// The idle connection that was used last, where one is young enough and still silent.
     pub(super) fn take_idle(self: &Arc<Self>, pass: Pass) -> Result<Lease, Pass> {
         let mut idle = self.idle.lock();
-        while let Some(last) = idle.pop() {
+        while let Some(mut last) = idle.pop() {
             if last.since.elapsed() >= self.idle_timeout {
                 // Newest last: all others are older still.
                 idle.clear();

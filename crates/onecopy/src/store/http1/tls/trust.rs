@@ -3,12 +3,13 @@
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::SupportedCipherSuite;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::TlsConnector;
 
-use super::failure::Failure;
+use super::handshake::TlsConnector;
 use crate::error::ErrorKind;
+use crate::store::http1::failure::Failure;
 use crate::sync::Arc;
 
 /// Whom to trust.
@@ -22,8 +23,8 @@ pub(in crate::store) struct Trust {
 
 impl Trust {
     /// Reads the certificates. Takes some milliseconds: once per client, and only where TLS is spoken.
-    pub(super) fn connector(&self) -> Result<TlsConnector, Failure> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+    pub(in crate::store::http1) fn connector(&self) -> Result<TlsConnector, Failure> {
+        let provider = Arc::new(provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| {
@@ -40,7 +41,9 @@ impl Trust {
                 .with_no_client_auth()
         };
         config.alpn_protocols = vec![b"http/1.1".into()];
-        Ok(TlsConnector::from(Arc::new(config)))
+        // Records are opened here and not by rustls: see `handshake`.
+        config.enable_secret_extraction = true;
+        Ok(TlsConnector::new(config))
     }
 
     fn roots(&self) -> Result<RootCertStore, Failure> {
@@ -77,6 +80,19 @@ impl Trust {
         }
         Ok(roots)
     }
+}
+
+/// AES-128-GCM first, which costs least where processors have AES. A server that heeds our order takes it.
+fn provider() -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    let is_cheapest = |suite: &SupportedCipherSuite| {
+        let name = suite.suite().as_str().unwrap_or_default();
+        name.contains("AES_128_GCM")
+    };
+    provider
+        .cipher_suites
+        .sort_by_key(|suite| !is_cheapest(suite));
+    provider
 }
 
 /// Accepts every certificate; signatures of the handshake are still checked.

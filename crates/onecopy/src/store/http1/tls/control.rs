@@ -3,7 +3,7 @@
 use rustls::{AlertDescription, ContentType, HandshakeType};
 
 use super::breach::Breach;
-use super::open::{Opener};
+use super::open::Opener;
 use super::record::Form;
 use super::session::Session;
 

@@ -36,6 +36,8 @@ pub(super) struct Inbound {
     /// Length of the last record: the next is most likely as long.
     stride: usize,
     is_closed: bool,
+    /// What was found behind payload that had to be handed out first.
+    breach: Option<Breach>,
 }
 
 impl Inbound {
@@ -58,6 +60,7 @@ impl Inbound {
             plain: 0..0,
             stride: RECORD_MAX,
             is_closed: false,
+            breach: None,
         }
     }
 
@@ -135,28 +138,44 @@ impl Inbound {
         most: usize,
     ) -> Result<usize, Breach> {
         let mut done = 0;
-        while done < most && gap.left() > 0 && !self.is_closed {
-            if !self.plain.is_empty() {
-                let len = self.plain.len().min(most - done);
-                let plain = self.plain.start..self.plain.start + len;
-                let laid = gap.lay(hop, self.bytes(plain));
-                self.plain.start += laid;
-                done += laid;
-                continue;
+        while done < most && gap.left() > 0 {
+            match self.open_one_into(hop, gap, most - done) {
+                Ok(Some(len)) => done += len,
+                Ok(None) => break,
+                Err(breach) if done == 0 => return Err(breach),
+                // What is good stays, and is counted; what follows it is reported when it is asked for.
+                Err(breach) => {
+                    self.breach = Some(breach);
+                    break;
+                }
             }
-            let Some(header) = self.whole()? else {
-                break;
-            };
-            let front = gap.front(most - done);
-            let Some(out) = front.get_mut(..header.inner_len) else {
-                self.open_in_place(&header)?;
-                continue;
-            };
-            let len = self.open_straight(&header, out)?;
-            gap.advance(len);
-            done += len;
         }
         Ok(done)
+    }
+
+    /// One record, or what is left of one; none where there is nothing more for now.
+    fn open_one_into(
+        &mut self,
+        hop: &OpenHop,
+        gap: &mut Gap<'_>,
+        most: usize,
+    ) -> Result<Option<usize>, Breach> {
+        if !self.plain.is_empty() {
+            let len = self.plain.len().min(most);
+            let laid = gap.lay(hop, self.bytes(self.plain.start..self.plain.start + len));
+            self.plain.start += laid;
+            return Ok(Some(laid));
+        }
+        let Some(header) = self.whole()? else {
+            return Ok(None);
+        };
+        let Some(out) = gap.front(most).get_mut(..header.inner_len) else {
+            self.open_in_place(&header)?;
+            return Ok(Some(0));
+        };
+        let len = self.open_straight(&header, out)?;
+        gap.advance(len);
+        Ok(Some(len))
     }
 
     /// Copies payload out for whoever has no slab for it: heads, and small answers. None where a whole record is still
@@ -186,9 +205,6 @@ impl Inbound {
 
     /// Opens one record where it lies, if a whole one is there.
     fn open_next(&mut self) -> Result<bool, Breach> {
-        if self.is_closed {
-            return Ok(false);
-        }
         let Some(header) = self.whole()? else {
             return Ok(false);
         };
@@ -205,8 +221,14 @@ impl Inbound {
         self.opener.form().header(*header).map(Some)
     }
 
-    /// The header of the next record, once all of the record is there.
-    fn whole(&self) -> Result<Option<Header>, Breach> {
+    /// The header of the next record, once all of the record is there. None where nothing follows.
+    fn whole(&mut self) -> Result<Option<Header>, Breach> {
+        if let Some(breach) = self.breach.take() {
+            return Err(breach);
+        }
+        if self.is_closed {
+            return Ok(None);
+        }
         let header = self.header()?;
         Ok(header.filter(|header| header.record_len() <= self.end - self.start))
     }
@@ -224,12 +246,10 @@ impl Inbound {
             self.control.payload(len)?;
             return Ok(len);
         }
-        self.is_closed = self.control.take(
-            kind,
-            &out[..len],
-            &mut self.opener,
-            self.session.as_mut(),
-        )? == Outlook::Closed;
+        self.is_closed =
+            self.control
+                .take(kind, &out[..len], &mut self.opener, self.session.as_mut())?
+                == Outlook::Closed;
         Ok(0)
     }
 
@@ -281,7 +301,10 @@ fn to_front(hop: Option<&OpenHop>, scratch: &mut [u8], sealed: Range<usize>) {
     }
     match hop {
         Some(hop) => copy::shift(hop, scratch, sealed, 0),
-        #[expect(clippy::disallowed_methods, reason = "part of a head or a small answer")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "part of a head or a small answer"
+        )]
         None => scratch.copy_within(sealed, 0),
     }
 }

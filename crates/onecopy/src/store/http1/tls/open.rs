@@ -224,4 +224,3 @@ fn unauthentic() -> Breach {
         "a record was damaged or forged on its way: its tag does not match",
     )
 }
-

@@ -1,9 +1,9 @@
 //! Whom TLS trusts.
 
+use rustls::SupportedCipherSuite;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls::SupportedCipherSuite;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
@@ -24,7 +24,12 @@ pub(in crate::store) struct Trust {
 impl Trust {
     /// Reads the certificates. Takes some milliseconds: once per client, and only where TLS is spoken.
     pub(in crate::store::http1) fn connector(&self) -> Result<TlsConnector, Failure> {
-        let provider = Arc::new(provider());
+        self.config(provider()).map(TlsConnector::new)
+    }
+
+    /// The settings for the ciphers of `provider`.
+    pub(super) fn config(&self, provider: CryptoProvider) -> Result<ClientConfig, Failure> {
+        let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| {
@@ -43,7 +48,7 @@ impl Trust {
         config.alpn_protocols = vec![b"http/1.1".into()];
         // Records are opened here and not by rustls: see `handshake`.
         config.enable_secret_extraction = true;
-        Ok(TlsConnector::new(config))
+        Ok(config)
     }
 
     fn roots(&self) -> Result<RootCertStore, Failure> {
@@ -83,7 +88,7 @@ impl Trust {
 }
 
 /// AES-128-GCM first, which costs least where processors have AES. A server that heeds our order takes it.
-fn provider() -> CryptoProvider {
+pub(super) fn provider() -> CryptoProvider {
     let mut provider = aws_lc_rs::default_provider();
     let is_cheapest = |suite: &SupportedCipherSuite| {
         let name = suite.suite().as_str().unwrap_or_default();

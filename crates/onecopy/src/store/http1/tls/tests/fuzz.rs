@@ -1,0 +1,122 @@
+//! Damage of every kind to what comes in: no panic, nothing outside of the gap, and never a byte that was not sent.
+//!
+//! Bounded to [`ROUNDS`]; `ONECOPY_FUZZ_SECONDS=3600 cargo test --release -p onecopy fuzz` goes on for an hour. The seed
+//! of a round that fails is in its message.
+
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustls::ContentType;
+
+use super::peer::{Peer, Reader, TLS13, message, suites};
+
+const ROUNDS: u64 = 1500;
+
+/// Calls `round` with one seed after the other, as many as are asked for.
+pub(super) fn rounds(count: u64, mut round: impl FnMut(u64)) {
+    let seconds = std::env::var("ONECOPY_FUZZ_SECONDS").ok();
+    let Some(seconds) = seconds.and_then(|text| text.parse().ok()) else {
+        (0..count).for_each(round);
+        return;
+    };
+    let (start, limit) = (Instant::now(), Duration::from_secs(seconds));
+    let mut seed = 0;
+    while start.elapsed() < limit {
+        round(seed);
+        seed += 1;
+    }
+    println!("{seed} rounds");
+}
+
+/// Records of all kinds, some of them against the rules; what stands in order before those is in `payload`.
+fn play(random: &mut ChaCha8Rng, peer: &mut Peer, is_tls13: bool) {
+    let mut bytes = [0xe1; 1 << 14];
+    random.fill(&mut bytes[..400]);
+    for _ in 0..random.random_range(1..12) {
+        let len = random.random_range(0..400_usize);
+        let padding = random.random_range(0..40);
+        match random.random_range(0..14) {
+            0 => {
+                random.fill(&mut bytes[..]);
+                peer.data(&bytes, 0);
+            }
+            1 => peer.data(b"", padding),
+            2 if is_tls13 => peer.ticket(&bytes[..len]),
+            3 if is_tls13 => peer.key_update(random.random()),
+            4 => peer.alert(random.random(), random.random()),
+            5 => {
+                let kind = [20, 21, 22, 24, 25][random.random_range(0..5_usize)];
+                peer.record(ContentType::from(kind), &bytes[..len], padding);
+            }
+            6 => {
+                let whole = message(random.random(), &bytes[..len]);
+                let cut = random.random_range(0..=whole.len());
+                peer.record(ContentType::Handshake, &whole[..cut], padding);
+            }
+            7 if is_tls13 => {
+                let mut inner = vec![0; len + 1];
+                random.fill(inner.as_mut_slice());
+                // Payload is only what is noted as such.
+                if inner.iter().rfind(|byte| **byte != 0) != Some(&23) {
+                    peer.inner(&inner);
+                }
+            }
+            _ => peer.data(&bytes[..len], padding),
+        }
+    }
+}
+
+/// Damages the bytes of a wire: bits, bytes, pieces lost, doubled, moved and made up.
+pub(super) fn damage(random: &mut ChaCha8Rng, wire: &mut Vec<u8>) {
+    for _ in 0..random.random_range(0..4) {
+        if wire.is_empty() {
+            return;
+        }
+        let at = random.random_range(0..wire.len());
+        let end = random.random_range(at..=wire.len().min(at + 600));
+        match random.random_range(0..7) {
+            0 => wire[at] ^= 1 << random.random_range(0..8),
+            1 => wire[at] = random.random(),
+            2 => drop(wire.drain(at..end)),
+            3 => wire.truncate(at),
+            4 => {
+                let piece = wire[at..end].to_vec();
+                let to = random.random_range(0..=wire.len());
+                wire.splice(to..to, piece);
+            }
+            5 => random.fill(&mut wire[at..end]),
+            _ => {
+                let len = random.random_range(0..30_u8);
+                let head = [random.random_range(19..25), 3, 3, random.random(), len];
+                wire.splice(at..at, head);
+            }
+        }
+    }
+}
+
+#[test]
+fn fuzz_records() {
+    rounds(ROUNDS, |seed| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let suite = suites()[random.random_range(0..6)];
+        let mut peer = Peer::new(suite);
+        play(&mut random, &mut peer, suite.form == TLS13.form);
+        let mut wire = peer.wire.clone();
+        damage(&mut random, &mut wire);
+        let lens: Vec<usize> = (0..random.random_range(1..4))
+            .map(|_| random.random_range(0..40_000))
+            .collect();
+        let foreign = random.random_range(0..=lens.iter().sum());
+        let mut reader = Reader::new(suite, &lens, foreign);
+        let longest = random.random_range(1..60_000);
+        let result = reader.pump(&wire, || random.random_range(1..=longest));
+        let read = reader.read();
+        // Whatever was done to the records: what was read are bytes that were sent, from the first on.
+        assert!(
+            peer.payload.starts_with(&read),
+            "seed {seed}: {} bytes were read that were not sent, and {result:?}",
+            read.len()
+        );
+    });
+}

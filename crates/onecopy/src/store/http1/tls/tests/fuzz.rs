@@ -3,18 +3,21 @@
 //! Bounded to [`ROUNDS`]; `ONECOPY_FUZZ_SECONDS=3600 cargo test --release -p onecopy fuzz` goes on for an hour. The seed
 //! of a round that fails is in its message.
 
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustls::ContentType;
+use tokio::time::timeout;
 
 use super::peer::{Peer, Reader, TLS13, message, suites};
+use super::sockets::{PATIENCE, SUITES, connect, connector, serve, server_config};
 
 const ROUNDS: u64 = 1500;
 
 /// Calls `round` with one seed after the other, as many as are asked for.
-pub(super) fn rounds(count: u64, mut round: impl FnMut(u64)) {
+fn rounds(count: u64, mut round: impl FnMut(u64)) {
     let seconds = std::env::var("ONECOPY_FUZZ_SECONDS").ok();
     let Some(seconds) = seconds.and_then(|text| text.parse().ok()) else {
         (0..count).for_each(round);
@@ -68,7 +71,7 @@ fn play(random: &mut ChaCha8Rng, peer: &mut Peer, is_tls13: bool) {
 }
 
 /// Damages the bytes of a wire: bits, bytes, pieces lost, doubled, moved and made up.
-pub(super) fn damage(random: &mut ChaCha8Rng, wire: &mut Vec<u8>) {
+fn damage(random: &mut ChaCha8Rng, wire: &mut Vec<u8>) {
     for _ in 0..random.random_range(0..4) {
         if wire.is_empty() {
             return;
@@ -119,4 +122,41 @@ fn fuzz_records() {
             read.len()
         );
     });
+}
+
+/// Damage to what a server says during the handshake.
+#[tokio::test]
+async fn fuzz_handshakes() {
+    let runtime = tokio::runtime::Handle::current();
+    let work = move || {
+        rounds(60, |seed| {
+            let (address, server) = serve(server_config(), 1, move |mut served| {
+                let mut random = ChaCha8Rng::seed_from_u64(seed);
+                while !served.tls.wants_write() {
+                    let read = served.tls.read_tls(&mut served.socket);
+                    if !matches!(read, Ok(len) if len > 0) {
+                        return;
+                    }
+                    served.tls.process_new_packets().unwrap();
+                }
+                let mut sealed = served.sealed();
+                damage(&mut random, &mut sealed);
+                // The other side may have gone by now.
+                drop(served.socket.write_all(&sealed));
+                drop(served.socket.shutdown(std::net::Shutdown::Write));
+                while matches!(served.socket.read(&mut [0; 4096]), Ok(len) if len > 0) {}
+            });
+            let suite = SUITES[usize::try_from(seed).unwrap_or(0) % SUITES.len()];
+            runtime.block_on(async {
+                let connector = connector(Some(suite));
+                if let Ok(mut stream) = connect(&connector, address).await {
+                    let mut bytes = [0; 9];
+                    let read = stream.read(&mut bytes);
+                    assert!(timeout(PATIENCE, read).await.unwrap().is_err(), "{seed}");
+                }
+            });
+            server.join().unwrap();
+        });
+    };
+    tokio::task::spawn_blocking(work).await.unwrap();
 }

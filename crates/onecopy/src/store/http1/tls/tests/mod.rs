@@ -1,4 +1,5 @@
 //! The record layer against peers that are made here, against rustls as a server, and against `openssl s_server`.
+#![expect(clippy::disallowed_methods, reason = "tests copy what they compare")]
 
 mod fuzz;
 mod openssl;
@@ -6,3 +7,4 @@ mod peer;
 mod records;
 mod refusals;
 mod rustls_server;
+mod sockets;

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::peer::noise;
-use super::rustls_server::{PATIENCE, connect, connector, read_exact};
+use super::sockets::{PATIENCE, connect, connector, read_exact};
 use crate::store::http1::tls::stream::TlsStream;
 
 /// A running server, which ends with this.

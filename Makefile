@@ -30,7 +30,7 @@ test-rust test-python test-real test-copies: test-%:
 bench:
 	@scripts/setup.sh test
 	@scripts/setup.sh rivals
-	@scripts/build.sh command tar-bench bench-tools package
+	@scripts/build.sh command tar-bench open-bench bench-tools package
 	@.venv/bin/python bench/run.py $(BENCH)
 
 clean:

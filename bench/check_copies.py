@@ -1,11 +1,13 @@
 """Check, from outside, how often a payload byte is copied on its way into memory.
 
-The real command reads from a real socket under the LD_PRELOAD counter, once n bytes and once 2n;
-the difference, divided by n, is what a byte costs, with start-up left out. It must be
+The real command reads from a real socket under the LD_PRELOAD counter, over HTTP and over HTTPS,
+once n bytes and once 2n; the difference, divided by n, is what a byte costs, with start-up left
+out. It must be
 
     user-space copies per byte   at most 0.01
-    bytes from the kernel        1.00 for each payload byte (heads aside)
+    bytes from the kernel        1.00 for each payload byte (heads and records aside)
 
+Decrypting is no copy: the cipher reads the record buffer and writes the slab, and calls no memcpy.
 and the command's own ledger must say the same. This is a count, not a time: it does not depend on
 how busy the machine is.
 """
@@ -31,6 +33,7 @@ from measuring import (
 
 COPIES_MAX = 0.01
 RECEIVED_MIN, RECEIVED_MAX = 0.999, 1.01
+SCHEMES = ("http", "https")
 OBJECTS, OBJECT_BYTES = 4, 24 * MIB + 12345  # three ranges and a rest each, not of whole pages
 CONNECTIONS = (1, 4)
 
@@ -48,28 +51,31 @@ def known_answer() -> list[str]:
 
 
 def measure(
-    port: int, keys: list[str], connections: int
+    port: int, keys: list[str], connections: int, ca_bundle: Path | None
 ) -> tuple[dict[str, int], dict[str, float]]:
     """Read objects under the counter; return its sums, and the numbers of the ledger."""
     options = ["--connections", str(connections), "--memory", "64MiB"]
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as lines:
         env = counter_environment(lines.name)
-        ledger = onecopy_bench(port, keys, "buffer", *options, env=env).answer
+        done = onecopy_bench(port, keys, "buffer", *options, env=env, ca_bundle=ca_bundle)
+        ledger = done.answer
         user = ledger["copies_per_byte"]["user"]
         return sums(lines.read()), {"payload": ledger["payload_bytes"], "user": user}
 
 
-def check(port: int, keys: list[str], connections: int) -> list[str]:
+def check(port: int, keys: list[str], connections: int, ca_bundle: Path | None) -> list[str]:
     """Measure once with half of the objects and once with all; return what is wrong."""
     half = keys[: len(keys) // 2]
-    little, little_ledger = measure(port, half, connections)
-    much, ledger = measure(port, keys, connections)
+    little, little_ledger = measure(port, half, connections, ca_bundle)
+    much, ledger = measure(port, keys, connections, ca_bundle)
     n = OBJECT_BYTES * len(half)
     copied = (much["copied"] - little["copied"]) / n
     received = (much["received"] - little["received"]) / n
+    scheme = "http" if ca_bundle is None else "https"
     print(
-        f"{connections} connection(s): {copied:.4f} user-space copies and {received:.4f} bytes "
-        f"from the kernel per payload byte; the ledger says {ledger['user']:.4f}"
+        f"{scheme}, {connections} connection(s): {copied:.4f} user-space copies and "
+        f"{received:.4f} bytes from the kernel per payload byte; "
+        f"the ledger says {ledger['user']:.4f}"
     )
     wrong = []
     if copied > COPIES_MAX:
@@ -88,9 +94,11 @@ def main() -> int:
     wrong = known_answer()
     if not wrong:
         keys = make_objects(Path("copies"), OBJECTS, OBJECT_BYTES)
-        with serving(DATA) as port:
-            for connections in CONNECTIONS:
-                wrong += check(port, keys, connections)
+        for scheme in SCHEMES:
+            ca_bundle = DATA / "tls" / "ca.pem" if scheme == "https" else None
+            with serving(DATA, ca_bundle=ca_bundle) as port:
+                for connections in CONNECTIONS:
+                    wrong += check(port, keys, connections, ca_bundle)
     for text in wrong:
         print(f"error: {text}", file=sys.stderr)
     return 1 if wrong else 0

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 ONECOPY = ROOT / "target" / "release" / "onecopy"
 TAR_BENCH = ROOT / "target" / "release" / "examples" / "tar_bench"
+OPEN_BENCH = ROOT / "target" / "release" / "examples" / "open_bench"
 TESTKIT = ROOT / "target" / "release" / "onecopy-testkit"
 TOOLS = ROOT / "target" / "bench-tools"
 DATA = ROOT / "target" / "bench-data"
@@ -81,8 +82,11 @@ def run(command: Command, env: dict[str, str] | None = None, timeout: float = 30
 
 
 @contextlib.contextmanager
-def serving(root: Path) -> Iterator[int]:
-    """Serve the folders below root as buckets over HTTP; gives the port."""
+def serving(root: Path, *, ca_bundle: Path | None = None) -> Iterator[int]:
+    """Serve the folders below root as buckets; gives the port.
+
+    Over HTTPS where a ca_bundle is named: DIR/ca.pem, which the server writes.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -98,6 +102,9 @@ def serving(root: Path) -> Iterator[int]:
         *("--key", KEY_ID, "--secret", SECRET),
         *("--port", str(port)),
     ]
+    if ca_bundle is not None:
+        ca_bundle.unlink(missing_ok=True)
+        command = [*command, "--tls", ca_bundle.parent]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)
         os.sched_setaffinity(process.pid, {SERVER_CORE})
@@ -105,7 +112,9 @@ def serving(root: Path) -> Iterator[int]:
             end = time.monotonic() + START_SECONDS
             while True:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
+                    # The certificate is written once the server listens.
+                    if ca_bundle is None or (ca_bundle.exists() and ca_bundle.stat().st_size):
+                        break
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"the server did not start:\n{log.read_text()}")
                 time.sleep(0.05)
@@ -167,10 +176,17 @@ def onecopy_bench(
     *options: str,
     signs: bool = False,
     env: dict[str, str] | None = None,
+    ca_bundle: Path | None = None,
 ) -> Run:
-    """Run `onecopy bench` on objects of the server; the answer is its ledger."""
+    """Run `onecopy bench` on objects of the server; the answer is its ledger.
+
+    Over HTTPS where a ca_bundle is named.
+    """
     urls = [f"s3://{BUCKET}/{key}" for key in keys]
-    endpoint = ["--endpoint-url", f"http://127.0.0.1:{port}"]
+    scheme = "http" if ca_bundle is None else "https"
+    endpoint = ["--endpoint-url", f"{scheme}://127.0.0.1:{port}"]
+    if ca_bundle is not None:
+        endpoint += ["--ca-bundle", str(ca_bundle)]
     if not signs:
         endpoint.append("--no-sign-request")
     command: Command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
@@ -199,6 +215,11 @@ def floor(
         numbers = [str(port), str(connections), str(memory)]
         command: Command = [TOOLS / "floor", "127.0.0.1", *numbers, reads.name]
         return run(command)
+
+
+def opening(size: int, memory: int) -> Run:
+    """Open so many bytes of AES-128-GCM records from the cache into so much memory."""
+    return run([OPEN_BENCH, str(size), str(memory)])
 
 
 def counted(command: Command, env: dict[str, str] | None = None) -> dict[str, int]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from scenarios import (
     buffer_cpu,
+    buffer_cpu_tls,
     bytes_beside,
     connections,
     first_batch,
@@ -32,6 +33,7 @@ from measuring import CLIENT_CORE, ONECOPY, ROOT, SERVER_CORE
 
 SCENARIOS: dict[str, Any] = {
     "buffer_cpu": buffer_cpu,
+    "buffer_cpu_tls": buffer_cpu_tls,
     "bytes_beside": bytes_beside,
     "peak_memory": peak_memory,
     "first_batch": first_batch,

@@ -4,6 +4,7 @@
 #   testkit      target/release/onecopy-testkit
 #   package      the Python package, installed in .venv
 #   tar-bench    target/release/examples/tar_bench
+#   open-bench   target/release/examples/open_bench
 #   bench-tools  target/bench-tools/: the floor, the copy counter and the program that checks it
 set -euo pipefail
 . "$(dirname "$0")/tools.sh"
@@ -23,10 +24,11 @@ for what in "$@"; do
     command | testkit) need_rust && cargo build --locked --release -p onecopy-cli -p onecopy-testkit ;;
     package) need_rust && package ;;
     tar-bench) need_rust && cargo build --locked --release -p onecopy --example tar_bench ;;
+    open-bench) need_rust && cargo build --locked --release -p onecopy --example open_bench ;;
     bench-tools)
         need cc "install a C compiler: apt-get install gcc libc6-dev"
         make --no-print-directory -s -C bench
         ;;
-    *) stop "unknown part: $what" "command, testkit, package, tar-bench or bench-tools" ;;
+    *) stop "unknown part: $what" "command, testkit, package, tar-bench, open-bench or bench-tools" ;;
     esac
 done

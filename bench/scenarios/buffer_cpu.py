@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TITLE = "bytes into memory over plain HTTP"
 LIMIT = "client CPU at most 1.25 x the bare-receive floor"
 RATIO_MAX = 1.25
-OBJECTS, OBJECT_BYTES = 16, 128 * MIB
+FOLDER, OBJECTS, OBJECT_BYTES = Path("large"), 16, 128 * MIB
 CONNECTIONS, MEMORY = 8, 256 * MIB
 
 
@@ -34,7 +34,7 @@ def row(client: str, size: int, done: Run, cpu: float) -> dict[str, Any]:
 
 def measure(runs: int) -> Iterator[dict[str, Any]]:
     """Run the clients in turns."""
-    keys = make_objects(Path("large"), OBJECTS, OBJECT_BYTES)
+    keys = make_objects(FOLDER, OBJECTS, OBJECT_BYTES)
     warm(keys)
     options = ["--connections", str(CONNECTIONS), "--memory", "256MiB"]
     for _ in range(runs):

@@ -14,6 +14,7 @@
 //! | `tokens` | what may be done only so often |
 //! | `addresses` | name resolution, spreading, addresses that rest |
 //! | `connect` | TCP, TLS |
+//! | `tls` | handshakes by rustls, records opened straight into slabs |
 //! | `proxy`, `no_proxy` | the way through a proxy, and for whom there is none |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |

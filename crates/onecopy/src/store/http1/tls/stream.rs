@@ -180,7 +180,10 @@ impl TlsStream {
 
     async fn flush(&mut self) -> io::Result<()> {
         while self.sent < self.outgoing.len() {
-            self.sent += self.socket.write(&self.outgoing[self.sent..]).await?;
+            match self.socket.write(&self.outgoing[self.sent..]).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                len => self.sent += len,
+            }
         }
         self.outgoing.clear();
         self.sent = 0;

@@ -13,6 +13,7 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::CaBundle => "--ca-bundle",
         Setting::NoVerifySsl => "--no-verify-ssl",
         Setting::Memory => "--memory",
+        Setting::Connections => "--connections",
         Setting::DecodeThreads => "--decode-threads",
         Setting::OnError => "--on-error",
         Setting::Batch => "--batch",

@@ -24,6 +24,7 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::RequestPayer
         | Setting::CaBundle
         | Setting::Memory
+        | Setting::Connections
         | Setting::DecodeThreads
         | Setting::OnError
         | Setting::Route

@@ -24,6 +24,8 @@ pub enum Setting {
     NoVerifySsl,
     /// Memory for what is in flight.
     Memory,
+    /// Connections to one endpoint.
+    Connections,
     /// Threads that decode.
     DecodeThreads,
     /// What to do with a sample that cannot be read.
@@ -46,7 +48,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -55,6 +57,7 @@ impl Setting {
         Self::CaBundle,
         Self::NoVerifySsl,
         Self::Memory,
+        Self::Connections,
         Self::DecodeThreads,
         Self::OnError,
         Self::Route,
@@ -78,6 +81,7 @@ impl Setting {
             Self::CaBundle => "ca_bundle",
             Self::NoVerifySsl => "no_verify_ssl",
             Self::Memory => "memory",
+            Self::Connections => "connections",
             Self::DecodeThreads => "decode_threads",
             Self::OnError => "on_error",
             Self::Route => "route",

@@ -56,7 +56,7 @@ pub(super) async fn read_into(
             let failure = reading.forgive(failure);
             let next = retry.after(failure).await;
             next.map_err(|failure| reading.error(failure))?;
-        } else {
+        } else if reading.is_done() {
             retry.succeeded();
             origin.client().served();
         }

@@ -67,7 +67,7 @@ impl Failure {
             let why = "this process may open no more files";
             return Self::new(ErrorKind::Unreachable, "no_files", why)
                 .with_source(error)
-                .with_help("raise the limit (ulimit -n), or lower --connections");
+                .with_help("raise the limit (ulimit -n), or lower `connections`");
         }
         let (cause, why) = match error.kind() {
             io::ErrorKind::ConnectionRefused => ("refused", "connection refused".to_owned()),

@@ -21,7 +21,7 @@ pub(super) fn clamp(wanted: usize, left: Option<(usize, u64)>) -> (usize, Option
         Some((left, soft)) if left < wanted => {
             let note = format!(
                 "connections: at most {left} of the {wanted} allowed, because this process may open {soft} files: raise \
-                 the limit (ulimit -n), or lower --connections"
+                 the limit (ulimit -n), or lower `connections`"
             );
             (left, Some(note))
         }

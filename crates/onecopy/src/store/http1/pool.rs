@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-
 use super::addresses::{Addresses, Placed};
 use super::climb::{Climb, EPOCH, Epoch};
 use super::connect;

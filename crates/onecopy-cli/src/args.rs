@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
-use onecopy::config::OnError;
+use onecopy::config::{AddressingStyle, OnError, Secret};
 
 /// Training data from object storage into memory, in as few copies as the machine allows.
 #[derive(Debug, Parser)]
@@ -75,6 +75,17 @@ pub(crate) struct StoreArgs {
     /// Agree to pay for requests to the bucket of somebody else
     #[arg(long, value_name = "requester")]
     pub(crate) request_payer: Option<Payer>,
+    /// Where the bucket is named, in the host or in the path: auto, path, virtual [default: the
+    /// profile's, or auto]
+    #[arg(long, value_name = "STYLE")]
+    pub(crate) addressing_style: Option<AddressingStyle>,
+    /// The key that objects are encrypted with at the store (SSE-C): fileb://FILE with its 32
+    /// bytes, file://FILE with their base64, or the base64 itself, which others can see
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sse_c_key: Option<Secret>,
+    /// Do not hold objects against the checksums that S3 has of them
+    #[arg(long = "no-verify-checksum")]
+    pub(crate) is_checksum_unverified: bool,
     /// Trust the certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_bundle: Option<String>,

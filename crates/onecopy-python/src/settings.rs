@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use onecopy::config::{LoadConfig, OnError, StoreConfig};
+use onecopy::config::{AddressingStyle, LoadConfig, OnError, Secret, StoreConfig};
 use onecopy::device::Device;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
@@ -21,6 +21,9 @@ pub(crate) struct Settings {
     profile: Option<String>,
     no_sign_request: bool,
     is_requester_paying: bool,
+    addressing_style: Option<String>,
+    sse_c_key: Option<String>,
+    no_verify_checksum: bool,
     ca_bundle: Option<String>,
     no_verify_ssl: bool,
     memory_bytes: Option<usize>,
@@ -53,13 +56,19 @@ pub(crate) struct Decoding {
 
 impl Settings {
     /// How to reach the store.
-    fn store(&self) -> StoreConfig {
+    fn store(&self) -> Result<StoreConfig, Error> {
+        let style = self.addressing_style.as_deref();
         let mut store = StoreConfig {
             endpoint_url: self.endpoint_url.clone(),
             region: self.region.clone(),
             profile: self.profile.clone(),
             is_anonymous: self.no_sign_request,
             is_requester_paying: self.is_requester_paying,
+            addressing_style: style
+                .map(|style| option::<AddressingStyle>("addressing_style", style))
+                .transpose()?,
+            sse_c_key: self.sse_c_key.clone().map(Secret),
+            is_checksum_unverified: self.no_verify_checksum,
             ca_bundle: self.ca_bundle.clone(),
             is_tls_unverified: self.no_verify_ssl,
             ..StoreConfig::default()
@@ -67,13 +76,13 @@ impl Settings {
         if let Some(connections) = self.connections {
             store.limits.connections = connections;
         }
-        store
+        Ok(store)
     }
 
     /// The engine's loader.
     pub(crate) fn loader(self) -> Result<Loader, Error> {
         let config = LoadConfig {
-            store: self.store(),
+            store: self.store()?,
             route: self.wish()?,
             memory_bytes: self.memory_bytes,
             decode_threads: self.decode_threads,

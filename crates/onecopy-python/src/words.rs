@@ -7,7 +7,9 @@ use onecopy::setting::Setting;
 pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> {
     let name = setting.name();
     match setting {
-        Setting::NoSignRequest | Setting::NoVerifySsl => Some(format!("{name}=True")),
+        Setting::NoSignRequest | Setting::NoVerifySsl | Setting::NoVerifyChecksum => {
+            Some(format!("{name}=True"))
+        }
         Setting::Batch => Some(format!("batch({})", value.unwrap_or_default())),
         Setting::Device => Some(format!("to({})", value.map_or_else(String::new, quoted))),
         Setting::Fields => {
@@ -23,6 +25,8 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::Profile
         | Setting::RequestPayer
         | Setting::CaBundle
+        | Setting::AddressingStyle
+        | Setting::SseCKey
         | Setting::Memory
         | Setting::Connections
         | Setting::DecodeThreads

@@ -66,6 +66,8 @@ WRONG_VALUES = {
     "key_rule": ["second-dot"],
     "duplicates": ["merge"],
     "request_payer": ["me"],
+    "addressing_style": ["sideways", ""],
+    "sse_c_key": ["", b""],
     "endpoint_url": [""],
     "region": [""],
     "profile": [""],
@@ -82,6 +84,9 @@ WRONG_TYPES = {
     "decode_threads": ["8", False],
     "no_sign_request": [1, "yes", None],
     "no_verify_ssl": [0],
+    "addressing_style": [1],
+    "sse_c_key": [1, [b"x"]],
+    "no_verify_checksum": [1, "yes"],
     "endpoint_url": [1],
     "ca_bundle": [1],
     "key_rule": [None],
@@ -108,6 +113,18 @@ def test_a_wrong_type_of_open_is_a_type_error_too(option, value):
     with pytest.raises(InvalidTypeError, match=option) as caught:
         onecopy.open(**options)
     assert isinstance(caught.value, TypeError)
+
+
+def test_a_key_is_never_shown():
+    for key in ("hush-hush", b"hush-hush", "file:///hush-hush"):
+        loader = onecopy.open("s3://bucket/a.tar", sse_c_key=key, as_="numpy")
+        assert "hush" not in repr(loader)
+        with pytest.raises(onecopy.Error) as caught:
+            next(iter(loader))
+        assert "hush-hush" not in str(caught.value).replace("/hush-hush", "")
+    with pytest.raises(InvalidTypeError) as caught:
+        onecopy.open(NOWHERE, sse_c_key=["hush-hush"])
+    assert "hush" not in str(caught.value)
 
 
 def test_unknown_options_are_refused():

@@ -21,6 +21,13 @@ pub struct StoreConfig {
     pub is_anonymous: bool,
     /// `--request-payer requester`.
     pub is_requester_paying: bool,
+    /// `--addressing-style`. Else the profile's; at last auto.
+    pub addressing_style: Option<AddressingStyle>,
+    /// `--sse-c-key`: the key that objects are encrypted with at the store (SSE-C), as base64 of its 32 bytes, or the
+    /// file that holds it: `fileb://path` (the bytes) or `file://path` (base64).
+    pub sse_c_key: Option<Secret>,
+    /// `--no-verify-checksum`: do not hold objects against the checksums that S3 has of them.
+    pub is_checksum_unverified: bool,
     /// A PEM file of certificates to trust instead of the system's.
     pub ca_bundle: Option<String>,
     /// `--no-verify-ssl`: do not check certificates.
@@ -29,6 +36,49 @@ pub struct StoreConfig {
     pub variables: Variables,
     /// Limits and times.
     pub limits: Limits,
+}
+
+/// Where in a request the bucket is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AddressingStyle {
+    /// In the host name at AWS, where DNS and its certificate allow it; in the path at a given endpoint.
+    #[default]
+    Auto,
+    /// In the path.
+    Path,
+    /// In the host name.
+    Virtual,
+}
+
+impl std::str::FromStr for AddressingStyle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "path" => Ok(Self::Path),
+            "virtual" => Ok(Self::Virtual),
+            other => Err(format!(
+                "unknown style {other:?}: use auto, path or virtual"
+            )),
+        }
+    }
+}
+
+/// A text that `Debug` does not show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 /// Environment variables: those of this process, with some set to other values; or only those set here.

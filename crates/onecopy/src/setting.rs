@@ -22,6 +22,12 @@ pub enum Setting {
     CaBundle,
     /// Whether certificates go unchecked.
     NoVerifySsl,
+    /// How a bucket is named in requests.
+    AddressingStyle,
+    /// The key that objects are encrypted with.
+    SseCKey,
+    /// Whether checksums of objects go unchecked.
+    NoVerifyChecksum,
     /// Memory for what is in flight.
     Memory,
     /// Connections to one endpoint.
@@ -48,7 +54,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -56,6 +62,9 @@ impl Setting {
         Self::RequestPayer,
         Self::CaBundle,
         Self::NoVerifySsl,
+        Self::AddressingStyle,
+        Self::SseCKey,
+        Self::NoVerifyChecksum,
         Self::Memory,
         Self::Connections,
         Self::DecodeThreads,
@@ -80,6 +89,9 @@ impl Setting {
             Self::RequestPayer => "request_payer",
             Self::CaBundle => "ca_bundle",
             Self::NoVerifySsl => "no_verify_ssl",
+            Self::AddressingStyle => "addressing_style",
+            Self::SseCKey => "sse_c_key",
+            Self::NoVerifyChecksum => "no_verify_checksum",
             Self::Memory => "memory",
             Self::Connections => "connections",
             Self::DecodeThreads => "decode_threads",

@@ -4,7 +4,7 @@
 mod store_signed;
 use onecopy::ErrorKind;
 use onecopy::buffer::Slab;
-use onecopy::config::{StoreConfig, Variables};
+use onecopy::config::{Secret, StoreConfig, Variables};
 use onecopy::ledger::Ledger;
 use onecopy::route::Hop;
 use onecopy_testkit::s3::S3Server;
@@ -74,6 +74,44 @@ async fn no_credentials_anywhere_is_said_with_help() {
     );
     assert!(error.help().unwrap().contains("AWS_ACCESS_KEY_ID"));
     assert_eq!(server.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn an_object_with_a_key_of_the_customer_is_read_with_that_key_only() {
+    let server = server();
+    let whole = bytes(100_000);
+    // The bytes 0 to 31, and their MD5.
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let md5 = "tP/LI3N87DFaSk0aoqYgzg==";
+    server
+        .put_locked("bkt", "locked", whole.clone(), md5)
+        .unwrap();
+    server.put("bkt", "open", whole.clone()).unwrap();
+    let with = |key: Option<&str>| StoreConfig {
+        sse_c_key: key.map(|key| Secret(key.to_owned())),
+        ..config(&server)
+    };
+    let source = open("s3://bkt/locked", &with(Some(key)));
+    let first = read(&source, 0, &[60_000]).await.unwrap();
+    let second = read(&source, 60_000, &[60_000]).await.unwrap();
+    assert_eq!([joined(&first), joined(&second)].concat(), whole);
+    let found = source.store.head(&source.object).await.unwrap();
+    assert_eq!(found.len_bytes, Some(100_000));
+    let other = "BAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    for (url, key, kind) in [
+        ("s3://bkt/locked", None, ErrorKind::Unsupported),
+        ("s3://bkt/locked", Some(other), ErrorKind::Denied),
+        ("s3://bkt/open", Some(key), ErrorKind::Unsupported),
+    ] {
+        let source = open(url, &with(key));
+        let looked_up = source.store.head(&source.object).await.map(|_| ());
+        let was_read = read(&source, 0, &[16]).await.map(|_| ());
+        for result in [looked_up, was_read] {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), kind, "{url} {error:#}");
+            assert!(error.help().unwrap().contains("`sse_c_key`"), "{error:#}");
+        }
+    }
 }
 
 #[tokio::test]

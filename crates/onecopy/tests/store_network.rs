@@ -63,6 +63,8 @@ fn config(server: &FaultServer) -> StoreConfig {
     StoreConfig {
         endpoint_url: Some(server.endpoint()),
         variables: Variables::only([("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")]),
+        // A look-up would come first, and requests are counted here.
+        is_checksum_unverified: true,
         limits: Limits {
             tries: 4,
             first_byte_timeout: Duration::from_secs(5),
@@ -107,13 +109,13 @@ async fn look_ups_count_their_retries() {
     assert_eq!(bucket.report().retries.by_cause["throttled"], 3);
 }
 
-/// A profile whose keys come from a program that notes each of its runs.
+/// A profile whose keys come from a program that notes each of its runs, and gives another key each time.
 fn counting_profile(folder: &std::path::Path) -> Variables {
     let program = folder.join("keys.sh");
     let text = format!(
-        "#!/bin/sh\necho run >> {}/runs\necho '{{\"Version\": 1, \"AccessKeyId\": \"a\", \
+        "#!/bin/sh\necho run >> {runs}\nkey=$(wc -l < {runs})\necho '{{\"Version\": 1, \"AccessKeyId\": \"'$key'\", \
          \"SecretAccessKey\": \"b\", \"SessionToken\": \"t\", \"Expiration\": \"2100-01-01T00:00:00Z\"}}'\n",
-        folder.display()
+        runs = folder.join("runs").display()
     );
     std::fs::write(&program, text).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();

@@ -65,6 +65,9 @@ fn store_config(args: &StoreArgs) -> StoreConfig {
         profile: args.profile.clone(),
         is_anonymous: args.is_anonymous,
         is_requester_paying: args.request_payer.is_some(),
+        addressing_style: args.addressing_style,
+        sse_c_key: args.sse_c_key.clone(),
+        is_checksum_unverified: args.is_checksum_unverified,
         ca_bundle: args.ca_bundle.clone(),
         is_tls_unverified: args.is_tls_unverified,
         ..StoreConfig::default()

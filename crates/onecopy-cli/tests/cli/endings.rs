@@ -20,6 +20,7 @@ fn bad_arguments_are_a_2_with_nothing_on_stdout() {
         &["demo", "--samples", "0"],
         &["ls", "s3://data/", "--log", "loud=very=much"],
         &["ls", "gopher://b/"],
+        &["ls", "s3://data/", "--addressing-style", "sideways"],
     ] {
         let ended = Ended::from(bare(args).output().unwrap());
         assert_eq!(ended.code, Some(2), "{args:?} {ended:?}");
@@ -85,6 +86,23 @@ fn wrong_and_missing_credentials_are_told_and_never_shown() {
     world
         .run(&["cat", "s3://data/a", "--no-sign-request"])
         .failed(&["s3://data/a"]);
+}
+
+#[test]
+fn a_key_of_the_customer_is_checked_and_never_shown() {
+    let world = World::new();
+    world.put("a", "x");
+    for key in ["hush-hush", "aHVzaA==", "file:///nonexistent"] {
+        let ended = world.run(&["cat", "s3://data/a", "--sse-c-key", key, "--log", "trace"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("the SSE-C key"), "{ended:?}");
+        let shown = ended.stderr.contains("hush") || ended.stderr.contains("aHVz");
+        assert!(!shown, "{ended:?}");
+    }
+    // The server knows no such keys; what matters is that none of the log shows it.
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let ended = world.run(&["cat", "s3://data/a", "--sse-c-key", key, "--log", "trace"]);
+    assert!(!ended.stderr.contains(key), "{ended:?}");
 }
 
 #[test]

@@ -5,7 +5,15 @@ from collections.abc import Iterable
 
 from onecopy import _onecopy, _options
 from onecopy._chain import Chain
-from onecopy._options import Duplicates, KeyRule, Library, OnError, Route, RouteWish
+from onecopy._options import (
+    AddressingStyle,
+    Duplicates,
+    KeyRule,
+    Library,
+    OnError,
+    Route,
+    RouteWish,
+)
 from onecopy._settings import Settings
 from onecopy.errors import UnsupportedError, told
 from onecopy.loader import Loader
@@ -19,6 +27,9 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     profile: str | None = None,
     no_sign_request: bool = False,
     request_payer: str | None = None,
+    addressing_style: AddressingStyle | None = None,
+    sse_c_key: str | bytes | None = None,
+    no_verify_checksum: bool = False,
     ca_bundle: str | os.PathLike[str] | None = None,
     no_verify_ssl: bool = False,
     memory: str | int | None = None,
@@ -43,6 +54,15 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     endpoint_url, region, profile, no_sign_request, request_payer, ca_bundle, no_verify_ssl
         As with the AWS tools; ``AWS_*`` variables and the profile fill what is left open.
         ``request_payer`` is ``"requester"`` or None.
+    addressing_style
+        Where the bucket is named: in the path, or in the host (``"virtual"``). None takes the
+        profile's; ``"auto"`` is virtual at AWS, where DNS allows it, and path at an endpoint that
+        was given.
+    sse_c_key
+        The key that objects are encrypted with at the store (SSE-C): its 32 bytes, base64 of them,
+        ``"fileb://path"`` of a file with the bytes or ``"file://path"`` of one with base64.
+    no_verify_checksum
+        Whether objects are taken without holding them against the checksums that S3 has of them.
     memory
         For everything in flight: bytes, or text like ``"2GiB"``. None takes a quarter of what is
         free, at most 2 GiB. Batches that were handed out do not count.
@@ -105,6 +125,11 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         profile=optional(_options.text, "profile", profile),
         no_sign_request=_options.flag("no_sign_request", no_sign_request),
         is_requester_paying=request_payer is not None,
+        addressing_style=None
+        if addressing_style is None
+        else _options.choice("addressing_style", addressing_style, AddressingStyle),
+        sse_c_key=optional(_options.secret, "sse_c_key", sse_c_key),
+        no_verify_checksum=_options.flag("no_verify_checksum", no_verify_checksum),
         ca_bundle=optional(_options.path, "ca_bundle", ca_bundle),
         no_verify_ssl=_options.flag("no_verify_ssl", no_verify_ssl),
         memory_bytes=optional(_options.size_bytes, "memory", memory),

@@ -1,5 +1,6 @@
 """The words that options take, and their checks: an error names its option."""
 
+import base64
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -18,6 +19,9 @@ Route: TypeAlias = Literal["stream", "cache", "direct"]
 
 RouteWish: TypeAlias = Literal["auto", "stream", "cache", "direct"]
 """A route, or the best that works here."""
+
+AddressingStyle: TypeAlias = Literal["auto", "path", "virtual"]
+"""Where in a request the bucket is named."""
 
 KeyRule: TypeAlias = Literal["first-dot", "last-dot"]
 """Which dot of a file name ends the sample's key."""
@@ -88,6 +92,18 @@ def path(option: str, value: object) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     return text(option, value)
+
+
+def secret(option: str, value: object) -> str:
+    """Return ``value``, text or bytes, as text: bytes in base64. No error shows it."""
+    if isinstance(value, bytes):
+        value = base64.b64encode(value).decode("ascii")
+    if not isinstance(value, str):
+        why = f"it is of type {type(value).__name__}"
+        raise told(InvalidTypeError, "take the option", option, why, "give a string or bytes")
+    if not value:
+        raise told(InvalidInputError, "take the option", option, "it is empty")
+    return value
 
 
 def choice(option: str, value: object, words: Any) -> Any:

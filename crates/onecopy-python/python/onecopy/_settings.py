@@ -1,6 +1,6 @@
 """What the engine is asked for: the attributes here are those of ``settings.rs``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,9 @@ class Settings:
     profile: str | None = None
     no_sign_request: bool = False
     is_requester_paying: bool = False
+    addressing_style: str | None = None
+    sse_c_key: str | None = field(default=None, repr=False)
+    no_verify_checksum: bool = False
     ca_bundle: str | None = None
     no_verify_ssl: bool = False
     memory_bytes: int | None = None

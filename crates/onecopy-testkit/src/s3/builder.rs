@@ -283,6 +283,27 @@ impl S3Server {
         )
     }
 
+    /// Puts an object past the network that is read only with the key whose MD5 this is, in base64
+    /// (SSE-C). The bytes are kept as they are.
+    ///
+    /// # Errors
+    /// If the bucket is missing, or no file can bear the key.
+    pub fn put_locked(
+        &self,
+        bucket: &str,
+        key: &str,
+        bytes: impl Into<Bytes>,
+        customer_key_md5: &str,
+    ) -> io::Result<()> {
+        let bytes = bytes.into();
+        let attributes = Attributes {
+            checksums: Checksums::of_own_accord(&bytes),
+            customer_key_md5: Some(customer_key_md5.to_owned()),
+            ..Default::default()
+        };
+        self.store.put(bucket, key, New::simple(bytes, attributes))
+    }
+
     /// Gets an object past the network; None if it is not there.
     ///
     /// # Errors

@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range as Bytewise;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
+use md5::{Digest as _, Md5};
 use s3s::dto::*;
 use s3s::{Body, S3Result, s3_error};
 
@@ -19,6 +22,13 @@ const FILE_CHUNK_BYTES: u64 = 1 << 20;
 impl Api {
     pub(crate) fn get(&self, input: GetObjectInput) -> S3Result<GetObjectOutput> {
         let object = self.need_object(&input.bucket, &input.key)?;
+        check_customer_key(
+            &object,
+            (
+                input.sse_customer_key.as_deref(),
+                input.sse_customer_key_md5.as_deref(),
+            ),
+        )?;
         check_conditions(
             &object,
             input.if_match.as_ref(),
@@ -54,6 +64,13 @@ impl Api {
 
     pub(crate) fn head(&self, input: HeadObjectInput) -> S3Result<HeadObjectOutput> {
         let object = self.need_object(&input.bucket, &input.key)?;
+        check_customer_key(
+            &object,
+            (
+                input.sse_customer_key.as_deref(),
+                input.sse_customer_key_md5.as_deref(),
+            ),
+        )?;
         check_conditions(
             &object,
             input.if_match.as_ref(),
@@ -73,6 +90,9 @@ impl Api {
         };
         if input.checksum_mode.is_some() {
             let kept = object.attributes.checksums.0;
+            let some = kept != Checksum::default();
+            output.checksum_type =
+                some.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT));
             output.checksum_crc32 = kept.checksum_crc32;
             output.checksum_crc32c = kept.checksum_crc32c;
             output.checksum_crc64nvme = kept.checksum_crc64nvme;
@@ -90,6 +110,41 @@ fn length(part: &Bytewise<u64>) -> S3Result<i64> {
 fn content_type(object: &Object) -> Option<String> {
     let given = object.attributes.content_type.clone();
     Some(given.unwrap_or_else(|| "binary/octet-stream".to_owned()))
+}
+
+/// Holds the key of a client, and its MD5, against the object, as S3 does (SSE-C).
+fn check_customer_key(object: &Object, given: (Option<&str>, Option<&str>)) -> S3Result<()> {
+    match (&object.attributes.customer_key_md5, given) {
+        (None, (None, None)) => Ok(()),
+        (None, _) => Err(s3_error!(
+            InvalidRequest,
+            "The encryption parameters are not applicable to this object."
+        )),
+        (Some(_), (None, _) | (_, None)) => Err(s3_error!(
+            InvalidRequest,
+            "The object was stored using a form of Server Side Encryption. The correct parameters \
+             must be provided to retrieve the object."
+        )),
+        (Some(md5), (Some(key), Some(given))) => {
+            if *given != key_md5(key)? {
+                return Err(s3_error!(InvalidArgument, "the MD5 is not that of the key"));
+            }
+            if given != md5 {
+                return Err(s3_error!(AccessDenied, "Access Denied"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The MD5 of a key, both in base64.
+fn key_md5(key: &str) -> S3Result<String> {
+    let odd = || s3_error!(InvalidArgument, "the key is not base64 of 32 bytes");
+    let key = BASE64.decode(key).map_err(|_shows_it| odd())?;
+    if key.len() != 32 {
+        return Err(odd());
+    }
+    Ok(BASE64.encode(Md5::digest(&key)))
 }
 
 /// Holds the conditions of a GET or HEAD against the object.

@@ -20,6 +20,8 @@ pub(crate) struct Attributes {
     pub(crate) content_encoding: Option<String>,
     pub(crate) metadata: Option<HashMap<String, String>>,
     pub(crate) checksums: Checksums,
+    /// The MD5, in base64, of the key that the client keeps (SSE-C); the bytes are not really encrypted.
+    pub(crate) customer_key_md5: Option<String>,
 }
 
 /// Where the bytes of an object lie.

@@ -70,6 +70,7 @@ impl Api {
             content_encoding: input.content_encoding,
             metadata: input.metadata,
             checksums,
+            customer_key_md5: input.sse_customer_key_md5,
         };
         let new = New::simple(bytes, attributes);
         let e_tag = Some(ETag::Strong(new.etag.clone()));
@@ -92,6 +93,7 @@ impl Api {
             content_encoding: input.content_encoding,
             metadata: input.metadata,
             checksums: Checksums::default(),
+            customer_key_md5: input.sse_customer_key_md5,
         };
         let id = self.uploads.begin(&input.bucket, &input.key, attributes);
         Ok(CreateMultipartUploadOutput {

@@ -135,6 +135,8 @@ impl Report {
         counts(f, "skipped", &self.skipped_words(), &self.skipped.by_cause)?;
         let warnings = self.warnings.values().sum::<u64>().to_string();
         counts(f, "warnings", &warnings, &self.warnings)?;
+        let verified = self.verified.values().sum::<u64>().to_string();
+        counts(f, "verified objects", &verified, &self.verified)?;
         for fallback in &self.fallbacks {
             writeln!(
                 f,

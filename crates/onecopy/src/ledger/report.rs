@@ -170,6 +170,8 @@ pub struct Report {
     pub skipped: Skipped,
     /// Oddities that cost no sample, by name.
     pub warnings: BTreeMap<String, u64>,
+    /// Objects whose bytes had the checksum that the store gives for the whole of them, by algorithm.
+    pub verified: BTreeMap<String, u64>,
     /// Facts about this run, in words.
     pub notes: Vec<String>,
     /// The pool's size.
@@ -199,6 +201,7 @@ pub(super) struct Figures {
     pub(super) retries: BTreeMap<String, u64>,
     pub(super) skipped: Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
+    pub(super) verified: BTreeMap<String, u64>,
     pub(super) notes: Vec<String>,
     pub(super) pool_bytes: u64,
     pub(super) locked_bytes: u64,
@@ -231,6 +234,7 @@ impl Report {
             },
             skipped: figures.skipped,
             warnings: figures.warnings,
+            verified: figures.verified,
             notes: figures.notes,
             pool_bytes: figures.pool_bytes,
             locked_bytes: figures.locked_bytes,

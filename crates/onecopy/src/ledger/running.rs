@@ -41,6 +41,7 @@ pub(super) struct Events {
     pub(super) retries: BTreeMap<String, u64>,
     pub(super) skipped: report::Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
+    pub(super) verified: BTreeMap<String, u64>,
     pub(super) notes: Vec<String>,
 }
 
@@ -174,6 +175,16 @@ impl Ledger {
             .or_default() += 1;
     }
 
+    /// Notes an object whose bytes were held against the store's checksum and found right, by algorithm (`crc64nvme`).
+    pub fn verified(&self, algorithm: &str) {
+        *self
+            .events
+            .lock()
+            .verified
+            .entry(algorithm.to_owned())
+            .or_default() += 1;
+    }
+
     /// Notes a fact about this run in words, once (`memory is not page-locked: ..`).
     pub fn note(&self, text: impl Into<String>) {
         let text = text.into();
@@ -285,6 +296,7 @@ impl Ledger {
             retries: events.retries.clone(),
             skipped: events.skipped.clone(),
             warnings: events.warnings.clone(),
+            verified: events.verified.clone(),
             notes: events.notes.clone(),
             pool_bytes: load(&self.pool_bytes),
             locked_bytes: load(&self.locked_bytes),

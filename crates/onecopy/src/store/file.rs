@@ -45,6 +45,7 @@ impl FileStore {
         Object {
             url: path.to_string_lossy().into(),
             key: Key::new(path.as_os_str().as_bytes()),
+            version: None,
             len_bytes: None,
             etag: None,
             modified_unix: None,
@@ -69,6 +70,7 @@ fn describe(path: &Path, metadata: &Metadata) -> Object {
     Object {
         url: path.to_string_lossy().into(),
         key: Key::new(path.as_os_str().as_bytes()),
+        version: None,
         len_bytes: Some(metadata.len()),
         etag: Some(etag(metadata)),
         modified_unix: Some(metadata.mtime()),

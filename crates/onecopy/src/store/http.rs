@@ -37,11 +37,53 @@ impl HttpStore {
         Object {
             url: format!("{}{shown}", self.endpoint).into(),
             key: Key::new(encode(&rest)),
+            version: None,
             len_bytes: None,
             etag: None,
             modified_unix: None,
         }
     }
+
+    fn request(&self, method: Method, object: &Object) -> Request {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(super::USER_AGENT),
+        );
+        Request {
+            method,
+            endpoint: self.endpoint.clone(),
+            path_and_query: String::from_utf8_lossy(object.key.as_bytes()).into_owned(),
+            headers,
+            body: bytes::Bytes::new(),
+        }
+    }
+}
+
+/// Redirects followed at most.
+const MAX_REDIRECTS: usize = 5;
+
+/// The request to make instead, where an answer points elsewhere and that may be followed.
+fn redirected(request: &Request, head: &Head) -> Option<Request> {
+    if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let place = head.header("location")?;
+    let mut next = request.clone();
+    if place.starts_with('/') && !place.starts_with("//") {
+        next.path_and_query = encode(place);
+        return Some(next);
+    }
+    let (endpoint, rest) = Endpoint::split(place).ok()?;
+    // What was asked for under TLS is not fetched without it.
+    if request.endpoint.is_tls && !endpoint.is_tls {
+        return None;
+    }
+    let rest = rest.split('#').next().unwrap_or_default();
+    next.endpoint = endpoint;
+    next.path_and_query = encode(if rest.starts_with('/') { rest } else { "/" });
+    Some(next)
 }
 
 /// Encodes what may not stand in a request line; what is encoded already stays.
@@ -65,46 +107,26 @@ impl Origin for HttpStore {
         &self.client
     }
 
-    fn request<'a>(
+    fn ask<'a>(
         &'a self,
         method: Method,
         object: &'a Object,
-    ) -> BoxFuture<'a, Result<Request, Failure>> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(super::USER_AGENT),
-        );
-        let request = Request {
-            method,
-            endpoint: self.endpoint.clone(),
-            path_and_query: String::from_utf8_lossy(object.key.as_bytes()).into_owned(),
-            headers,
-            body: bytes::Bytes::new(),
-        };
-        Box::pin(std::future::ready(Ok(request)))
-    }
-
-    fn redirected(&self, request: &Request, head: &Head) -> Option<Request> {
-        if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
-            return None;
-        }
-        let place = head.header("location")?;
-        let mut next = request.clone();
-        if place.starts_with('/') && !place.starts_with("//") {
-            next.path_and_query = encode(place);
-            return Some(next);
-        }
-        let (endpoint, rest) = Endpoint::split(place).ok()?;
-        // What was asked for under TLS is not fetched without it.
-        if request.endpoint.is_tls && !endpoint.is_tls {
-            return None;
-        }
-        let rest = rest.split('#').next().unwrap_or_default();
-        next.endpoint = endpoint;
-        next.path_and_query = encode(if rest.starts_with('/') { rest } else { "/" });
-        Some(next)
+        conditions: HeaderMap,
+        _ledger: Option<&'a Ledger>,
+    ) -> BoxFuture<'a, Result<Answer, Failure>> {
+        Box::pin(async move {
+            let mut request = self.request(method, object);
+            request.headers.extend(conditions);
+            for _ in 0..MAX_REDIRECTS {
+                let answer = self.client.send(&request).await?;
+                match redirected(&request, &answer.head) {
+                    Some(next) => request = next,
+                    None => return Ok(answer),
+                }
+            }
+            let why = format!("more than {MAX_REDIRECTS} redirects");
+            Err(Failure::new(ErrorKind::Unreachable, "redirects", why).final_now())
+        })
     }
 
     fn refused<'a>(&'a self, _method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {
@@ -217,19 +239,16 @@ mod tests {
         assert_eq!(&*store("http://h").object("/a?sig=1").url, "http://h/a");
     }
 
-    #[tokio::test]
-    async fn redirects_never_leave_tls_and_stay_among_urls() {
+    #[test]
+    fn redirects_never_leave_tls_and_stay_among_urls() {
         let to = |place: &str| {
             let text = format!("HTTP/1.1 302 Found\r\nLocation: {place}\r\n\r\n");
             Head::parse(text.as_bytes()).unwrap().unwrap().0
         };
         let store = store("https://h");
-        let request = store
-            .request(Method::GET, &store.object("/a"))
-            .await
-            .unwrap();
+        let request = store.request(Method::GET, &store.object("/a"));
         let next = |place: &str| {
-            let next = store.redirected(&request, &to(place))?;
+            let next = redirected(&request, &to(place))?;
             Some(format!("{}{}", next.endpoint, next.path_and_query))
         };
         assert_eq!(next("/b?c").as_deref(), Some("https://h/b?c"));

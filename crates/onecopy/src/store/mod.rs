@@ -9,10 +9,11 @@
 //! |---|---|
 //! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
-//! | `origin`, `ranged`, `retry` | what is common to stores on HTTP: asking, believing, asking again |
+//! | `origin`, `ranged`, `retry`, `checksum` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
 mod braces;
+mod checksum;
 mod dates;
 mod escape;
 mod file;

@@ -45,6 +45,8 @@ pub struct Object {
     pub url: Arc<str>,
     /// The key within its store.
     pub key: Key,
+    /// Which version of it, where one was named (`?versionId=..`); else the newest.
+    pub version: Option<Arc<str>>,
     /// The length in bytes, where a listing told it.
     pub len_bytes: Option<u64>,
     /// The version whose reading began, or that a listing told.

@@ -2,7 +2,8 @@
 
 use http::{HeaderMap, HeaderValue, Method, header};
 
-use super::http1::{Answer, Client, Failure, Head, Request};
+use super::checksum::{Algorithm, Expected, Sum};
+use super::http1::{Answer, Client, Failure, Head};
 use super::retry::Retry;
 use super::{BoxFuture, ETag, Object, dates};
 use crate::error::{ErrorKind, Result};
@@ -12,49 +13,52 @@ use crate::ledger::Ledger;
 pub(super) trait Origin: Send + Sync + std::fmt::Debug {
     fn client(&self) -> &Client;
 
-    /// A request for `object`, signed where that is needed.
-    fn request<'a>(
+    /// Asks once for `object`: signed where that is needed, and led on by answers that say how to ask, as far as that is
+    /// safe. `conditions` (Range, If-Match) need not be signed, and so an odd ETag cannot break a signature.
+    fn ask<'a>(
         &'a self,
         method: Method,
         object: &'a Object,
-    ) -> BoxFuture<'a, Result<Request, Failure>>;
-
-    /// The request to make instead, where the store may follow a redirect.
-    fn redirected(&self, _request: &Request, _head: &Head) -> Option<Request> {
-        None
-    }
+        conditions: HeaderMap,
+        ledger: Option<&'a Ledger>,
+    ) -> BoxFuture<'a, Result<Answer, Failure>>;
 
     /// Whether an answer that calls itself a success looks like an error text instead.
     fn is_disguised(&self, _head: &Head) -> bool {
         false
     }
 
+    /// How the bytes of a range of `object` are to be summed up while they pass. None where the store gives no checksum,
+    /// or none that ranges can be held against.
+    fn summing<'a>(
+        &'a self,
+        _object: &'a Object,
+        _ledger: &'a Ledger,
+    ) -> BoxFuture<'a, Option<Algorithm>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Takes note of what a look-up of `object` told besides.
+    fn found(&self, _object: &Object, _head: &Head) {}
+
+    /// The checksum that an answer with the whole of an object brings along.
+    fn expected(&self, _head: &Head) -> Option<Expected> {
+        None
+    }
+
+    /// Holds the bytes that have passed from `offset` on, and those of other ranges, against the store's checksum.
+    fn passed(
+        &self,
+        _object: &Object,
+        _offset: u64,
+        _sum: Sum,
+        _ledger: &Ledger,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// What an answer that is no success means.
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure>;
-}
-
-/// Redirects followed at most.
-const MAX_REDIRECTS: usize = 5;
-
-/// Asks once. `conditions` (Range, If-Match) are added after signing: they need not be signed, and so an odd ETag
-/// cannot break a signature.
-pub(super) async fn ask(
-    origin: &dyn Origin,
-    method: Method,
-    object: &Object,
-    conditions: HeaderMap,
-) -> Result<Answer, Failure> {
-    let mut request = origin.request(method, object).await?;
-    request.headers.extend(conditions);
-    for _ in 0..MAX_REDIRECTS {
-        let answer = origin.client().send(&request).await?;
-        match origin.redirected(&request, &answer.head) {
-            Some(next) => request = next,
-            None => return Ok(answer),
-        }
-    }
-    let why = format!("more than {MAX_REDIRECTS} redirects");
-    Err(Failure::new(ErrorKind::Unreachable, "redirects", why).final_now())
 }
 
 /// Looks an object up.
@@ -75,7 +79,8 @@ pub(super) async fn head(origin: &dyn Origin, object: &Object) -> Result<Object>
 }
 
 async fn head_once(origin: &dyn Origin, object: &Object) -> Result<Object, Failure> {
-    let answer = ask(origin, Method::HEAD, object, HeaderMap::new()).await?;
+    let asked = origin.ask(Method::HEAD, object, HeaderMap::new(), None);
+    let answer = asked.await?;
     if answer.head.status != 200 {
         return Err(origin.refused(&Method::HEAD, answer).await);
     }
@@ -83,6 +88,7 @@ async fn head_once(origin: &dyn Origin, object: &Object) -> Result<Object, Failu
     found.len_bytes = answer.head.content_length()?;
     found.etag = etag(&answer.head);
     found.modified_unix = modified(&answer.head);
+    origin.found(&found, &answer.head);
     // Nothing follows the head; a server that sends something all the same loses its connection.
     let _is_kept = answer.body.finish().await?;
     Ok(found)
@@ -135,6 +141,16 @@ pub(super) fn changed(why: &str) -> Failure {
         format!("the object changed: {why}"),
     )
     .with_help("start again: what was read before belongs to the version before")
+}
+
+/// Bytes that are not those that the store has the checksum of.
+pub(super) fn wrong_bytes(algorithm: Algorithm) -> Failure {
+    let name = algorithm.name();
+    let why = format!("its bytes do not have the {name} that the store has of it");
+    Failure::new(ErrorKind::Corrupt, "checksum", why).with_help(
+        "read it again; where that fails too, the object is damaged: write it anew. \
+         `no_verify_checksum` reads it all the same",
+    )
 }
 
 /// `bytes=from-last` for `[from, to)`.

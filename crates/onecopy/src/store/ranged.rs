@@ -2,6 +2,7 @@
 
 use http::{Method, header};
 
+use super::checksum::Sum;
 use super::http1::{Answer, Body, Failure, Gap};
 use super::origin::{self, ContentRange, Origin};
 use super::retry::Retry;
@@ -24,6 +25,8 @@ struct Reading<'a> {
     filled: u64,
     /// Whether to ask without a range: the object was known to fit when reading began, or its server refuses ranges.
     is_whole: bool,
+    /// The checksum over what is filled, where it can be held against the store's.
+    sum: Option<Sum>,
 }
 
 /// Reads from `offset` on into `target`, as [`super::Store::read_into`] promises.
@@ -46,9 +49,14 @@ pub(super) async fn read_into(
         room,
         filled: 0,
         is_whole,
+        sum: None,
     };
     if reading.object.len_bytes.is_some_and(|len| offset > len) {
         return Err(reading.error(past_the_end(reading.object.len_bytes)));
+    }
+    if !is_whole && !reading.is_done() {
+        let summing = origin.summing(&reading.object, hop.ledger()).await;
+        reading.sum = summing.map(Sum::new);
     }
     let mut retry = Retry::counted(origin.client(), hop.ledger());
     while !reading.is_done() {
@@ -60,6 +68,10 @@ pub(super) async fn read_into(
             retry.succeeded();
             origin.client().served();
         }
+    }
+    if let Some(sum) = reading.sum.take() {
+        let passed = origin.passed(&reading.object, offset, sum, hop.ledger());
+        passed.map_err(|failure| reading.error(failure))?;
     }
     Ok(Filled {
         target: reading.target,
@@ -118,7 +130,11 @@ impl Reading<'_> {
         if let Some(tag) = origin::if_match(&self.object) {
             conditions.insert(header::IF_MATCH, tag);
         }
-        let answer = origin::ask(self.origin, Method::GET, &self.object, conditions).await?;
+        let ledger = Some(&**self.hop.ledger());
+        let asked = self
+            .origin
+            .ask(Method::GET, &self.object, conditions, ledger);
+        let answer = asked.await?;
         match answer.head.status {
             200 if self.origin.is_disguised(&answer.head) => {
                 Err(self.origin.refused(&Method::GET, answer).await)
@@ -203,6 +219,10 @@ impl Reading<'_> {
         }
         self.learn(&answer);
         self.filled = 0;
+        let expected = self.origin.expected(&answer.head);
+        self.sum = expected
+            .as_ref()
+            .map(|expected| Sum::new(expected.algorithm));
         let mut body = answer.body;
         if body.is_unproven() && len.is_none() {
             self.hop.ledger().warned("length_unproven");
@@ -221,6 +241,17 @@ impl Reading<'_> {
             });
         }
         self.object.len_bytes = Some(self.filled);
+        if let (Some(expected), Some(sum)) = (expected, self.sum.take()) {
+            if !expected.is(&sum) {
+                self.filled = 0;
+                // What went wrong on the way does so once.
+                let mut failure = origin::wrong_bytes(expected.algorithm);
+                failure.is_worth_retrying = true;
+                failure.most_tries = Some(2);
+                return Err(failure);
+            }
+            self.hop.ledger().verified(expected.algorithm.name());
+        }
         Ok(())
     }
 
@@ -252,7 +283,8 @@ impl Reading<'_> {
 
     /// Reads the body into the target, up to its byte `end`. What came before a failure counts.
     async fn fill(&mut self, body: &mut Body, end: u64) -> Result<(), Failure> {
-        let mut gap = Gap::new(&mut self.target, to_usize(self.filled), to_usize(end));
+        let gap = Gap::new(&mut self.target, to_usize(self.filled), to_usize(end));
+        let mut gap = gap.summed(self.sum.as_mut());
         let result = body.fill(self.hop, &mut gap).await;
         self.filled = gap.filled() as u64;
         result

@@ -39,9 +39,13 @@ impl Stores {
     /// The store of `place`, and the object that it names there, of which nothing is known yet.
     pub(super) fn open(&mut self, place: &Place) -> Result<(Arc<dyn Store>, Object)> {
         match place {
-            Place::S3 { bucket, key } => {
+            Place::S3 {
+                bucket,
+                key,
+                version,
+            } => {
                 let store = self.bucket(bucket)?;
-                let object = store.object(key.as_bytes());
+                let object = store.object(key.as_bytes(), version.as_deref());
                 Ok((store, object))
             }
             Place::Http(url) => {

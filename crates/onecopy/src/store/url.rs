@@ -7,8 +7,12 @@ use crate::error::{Error, ErrorKind, Result};
 /// A URL or path, told apart by its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// `s3://bucket/key`, the key byte for byte: nothing in it is decoded.
-    S3 { bucket: String, key: String },
+    /// `s3://bucket/key`, the key byte for byte: nothing in it is decoded. `?versionId=..` at its end names a version.
+    S3 {
+        bucket: String,
+        key: String,
+        version: Option<String>,
+    },
     /// `http(s)://..`, whole.
     Http(String),
     /// `file:///path` or a bare path.
@@ -34,10 +38,20 @@ impl Place {
         };
         match scheme.to_ascii_lowercase().as_str() {
             "s3" => {
-                let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+                let (bucket, key) = split_bucket(rest);
+                let (key, version) = split_version(key);
+                let is_pattern = key.contains(['*', '?', '[']);
+                if version.is_some() && (key.is_empty() || key.ends_with('/') || is_pattern) {
+                    let (why, help) = (
+                        "a version belongs to one object",
+                        "name the object: no prefix, and none of * ? [",
+                    );
+                    return Err(bad(url, ErrorKind::InvalidInput, why, help));
+                }
                 Ok(Self::S3 {
                     bucket: bucket.to_owned(),
                     key: key.to_owned(),
+                    version: version.map(str::to_owned),
                 })
             }
             "http" | "https" => Ok(Self::Http(url.to_owned())),
@@ -86,6 +100,34 @@ fn no_command(command: &str) -> Error {
     Error::new(ErrorKind::Unsupported, "use the URL", target, why).with_help(help)
 }
 
+/// The bucket and the key. The ARN of an access point has slashes of its own.
+fn split_bucket(rest: &str) -> (&str, &str) {
+    let point = "accesspoint";
+    let name_at = match rest.find(point) {
+        Some(at) if rest.starts_with("arn:") => rest.len().min(at + point.len() + 1),
+        _ => 0,
+    };
+    match rest.get(name_at..).and_then(|name| name.find('/')) {
+        Some(len) => {
+            let (bucket, key) = rest.split_at(name_at + len);
+            (bucket, key.strip_prefix('/').unwrap_or(key))
+        }
+        None => (rest, ""),
+    }
+}
+
+/// The key, and the version that its end names. What no store gives out as a version is part of the key.
+fn split_version(key: &str) -> (&str, Option<&str>) {
+    let is_version = |text: &&str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        (1..=1024).contains(&text.len()) && text.bytes().all(is_plain)
+    };
+    match key.rsplit_once("?versionId=") {
+        Some((key, version)) if is_version(&version) => (key, Some(version)),
+        _ => (key, None),
+    }
+}
+
 fn bad(url: &str, kind: ErrorKind, why: &str, help: &str) -> Error {
     Error::new(kind, "use the URL", shown(url), why).with_help(help)
 }
@@ -108,10 +150,75 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_end_of_a_key_names_a_version() {
+        let read = |url| match Place::read(url).unwrap() {
+            Place::S3 { key, version, .. } => (key, version),
+            other => panic!("{other:?}"),
+        };
+        for (url, key, version) in [
+            ("s3://b/k?versionId=3HL4kqt.J_-x", "k", Some("3HL4kqt.J_-x")),
+            ("s3://b/k?versionId=null", "k", Some("null")),
+            ("s3://b/k?versionId=", "k?versionId=", None),
+            ("s3://b/k?versionId=a b", "k?versionId=a b", None),
+            ("s3://b/k?versionid=1", "k?versionid=1", None),
+        ] {
+            assert_eq!(
+                read(url),
+                (key.to_owned(), version.map(str::to_owned)),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_version_of_many_objects_is_refused() {
+        for url in [
+            "s3://b?versionId=1",
+            "s3://b/?versionId=1",
+            "s3://b/p/?versionId=1",
+            "s3://b/a?b?versionId=1",
+            "s3://b/*.tar?versionId=1",
+        ] {
+            let read = Place::read(url);
+            let is_bucket = url == "s3://b?versionId=1";
+            // That one is a bucket's name, which is refused as such.
+            assert_eq!(read.is_ok(), is_bucket, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_access_point_ends_after_its_name() {
+        let read = |url: &str| match Place::read(url).unwrap() {
+            Place::S3 { bucket, key, .. } => (bucket, key),
+            other => panic!("{other:?}"),
+        };
+        let point = "arn:aws:s3:eu-west-1:1:accesspoint/ap";
+        let outpost = "arn:aws:s3-outposts:eu-west-1:1:outpost/op-1/accesspoint/ap";
+        for (url, bucket, key) in [
+            (format!("s3://{point}/a//b"), point, "a//b"),
+            (
+                format!("s3://{outpost}/accesspoint/k"),
+                outpost,
+                "accesspoint/k",
+            ),
+            (format!("s3://{point}"), point, ""),
+            (
+                "s3://arn:aws:s3:x:1:accesspoint".to_owned(),
+                "arn:aws:s3:x:1:accesspoint",
+                "",
+            ),
+            ("s3://b/accesspoint/k".to_owned(), "b", "accesspoint/k"),
+        ] {
+            assert_eq!(read(&url), (bucket.to_owned(), key.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
     fn forms_are_told_apart() {
         let s3 = |bucket: &str, key: &str| Place::S3 {
             bucket: bucket.into(),
             key: key.into(),
+            version: None,
         };
         assert_eq!(
             Place::read("s3://b/a//b%20c?#").unwrap(),
@@ -165,5 +272,29 @@ mod tests {
             Place::read("file://host/a").unwrap_err().kind(),
             ErrorKind::InvalidInput
         );
+    }
+
+    #[test]
+    fn no_text_makes_it_panic() {
+        let odd = [
+            "",
+            "arn:",
+            "accesspoint",
+            "/",
+            ":",
+            "ü",
+            "?versionId=",
+            "\0",
+            "s3://",
+            "%",
+        ];
+        for a in odd {
+            for b in odd {
+                for c in odd {
+                    let _place = Place::read(&format!("s3://{a}{b}{c}"));
+                    let _other = Place::read(&format!("{a}{b}://{c}"));
+                }
+            }
+        }
     }
 }

@@ -38,8 +38,6 @@ const RETRIES_PER_SECOND: f64 = 10.0;
 pub(in crate::store) struct Answer {
     pub(in crate::store) head: Head,
     pub(in crate::store) body: Body,
-    /// When the request came here: what it carries is no younger.
-    pub(in crate::store) asked: Instant,
 }
 
 /// Pools of connections, one per endpoint, and what they have in common.
@@ -117,7 +115,6 @@ impl Client {
     /// Sends `request` and reads the head of the answer. Interim answers are passed over; a connection that died while
     /// it was idle is replaced without counting as a try.
     pub(in crate::store) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
-        let asked = Instant::now();
         let tls = if request.endpoint.is_tls {
             Some(self.tls()?)
         } else {
@@ -143,7 +140,7 @@ impl Client {
                     let is_head = request.method == Method::HEAD;
                     let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?
                         .sent_at(sent);
-                    return Ok(Answer { head, body, asked });
+                    return Ok(Answer { head, body });
                 }
                 Err(Broken {
                     failure,

@@ -2,6 +2,7 @@
 
 use std::io::IoSliceMut;
 
+use super::super::checksum::Sum;
 use crate::buffer::{Slab, copy};
 use crate::ledger::OpenHop;
 
@@ -14,6 +15,7 @@ pub(in crate::store) struct Gap<'a> {
     slabs: &'a mut [Slab],
     filled: usize,
     end: usize,
+    sum: Option<&'a mut Sum>,
 }
 
 impl<'a> Gap<'a> {
@@ -25,7 +27,14 @@ impl<'a> Gap<'a> {
             slabs,
             filled: filled.min(end),
             end,
+            sum: None,
         }
+    }
+
+    /// Takes what is filled into `sum`, piece by piece, while the caches of the core still hold it.
+    pub(in crate::store) fn summed(mut self, sum: Option<&'a mut Sum>) -> Self {
+        self.sum = sum;
+        self
     }
 
     /// How many bytes are filled, counted from the start of the slabs.
@@ -38,8 +47,21 @@ impl<'a> Gap<'a> {
         self.end - self.filled
     }
 
+    /// Notes that the next `len` bytes are filled.
     pub(in crate::store) fn advance(&mut self, len: usize) {
+        let from = self.filled;
         self.filled = (self.filled + len).min(self.end);
+        if let Some(sum) = &mut self.sum {
+            let mut start = 0;
+            for slab in self.slabs.iter() {
+                let end = start + slab.len();
+                let (a, b) = (from.max(start), self.filled.min(end));
+                if a < b {
+                    sum.update(&slab[a - start..b - start]);
+                }
+                start = end;
+            }
+        }
     }
 
     /// The next bytes to fill, at most `most` of them, as far as they lie in one slab. Empty only where none is left.
@@ -130,6 +152,24 @@ mod tests {
         assert_eq!(&slabs[0][..], &[0, 0, 1]);
         assert_eq!(&slabs[2][..], &[2]);
         assert_eq!(&slabs[3][..], &[3, 4, 5, 0]);
+    }
+
+    #[test]
+    fn what_is_filled_is_summed_once_and_in_order() {
+        use super::super::super::checksum::Algorithm;
+        let hop = Ledger::unread().hop(Hop::HeadRest);
+        let mut slabs = vec![Slab::heap(3), Slab::heap(0), Slab::heap(4)];
+        let mut sum = Sum::new(Algorithm::Sha256);
+        let mut wanted = sum.clone();
+        let mut gap = Gap::new(&mut slabs, 1, 7).summed(Some(&mut sum));
+        gap.lay(&hop, &[1]);
+        gap.front(1)[0] = 2;
+        gap.advance(1);
+        gap.lay(&hop, &[3, 4, 5, 6, 7]);
+        gap.advance(9);
+        wanted.update(&[1, 2, 3, 4, 5, 6]);
+        assert_eq!(sum.len_bytes(), 6);
+        assert_eq!(sum.value(), wanted.value());
     }
 
     #[test]

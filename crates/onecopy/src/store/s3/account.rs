@@ -1,9 +1,11 @@
 //! Who asks, and where: endpoint, region and credentials, from flags, environment and profile in this order.
 
-use super::super::http1::{Client, Endpoint, Failure, Request};
+use super::super::http1::{Client, Endpoint};
+use super::address::{Addressing, encode_key};
+use super::customer_key::CustomerKey;
 use super::profile::Profile;
 use super::signer::Signer;
-use crate::config::StoreConfig;
+use crate::config::{AddressingStyle, StoreConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -11,12 +13,14 @@ use crate::sync::Arc;
 #[derive(Debug)]
 pub(in crate::store) struct Account {
     client: Arc<Client>,
-    /// An endpoint that is not AWS's own, and the path below which buckets lie there.
-    endpoint: Option<(Endpoint, String)>,
+    addressing: Addressing,
     region: String,
     /// None where requests go unsigned.
     signer: Option<Signer>,
+    customer_key: Option<CustomerKey>,
     is_requester_paying: bool,
+    is_verifying: bool,
+    has_sessions: bool,
 }
 
 impl Account {
@@ -49,11 +53,19 @@ impl Account {
             variables
                 .get("AWS_ENDPOINT_URL_S3")
                 .or_else(|| variables.get("AWS_ENDPOINT_URL"))
-                .or(profile.endpoint_url)
+                .or(profile.endpoint_url.clone())
                 .filter(|_| !ignores_endpoints)
         };
         let endpoint = config.endpoint_url.clone().or_else(configured);
-        let endpoint = endpoint.map(|url| read_endpoint(&url)).transpose()?;
+        let addressing = Addressing {
+            endpoint: endpoint.map(|url| read_endpoint(&url)).transpose()?,
+            style: style(config, &profile)?,
+            is_dual_stack: is_set(
+                variables.get("AWS_USE_DUALSTACK_ENDPOINT"),
+                &profile.dual_stack,
+            ),
+            is_fips: is_set(variables.get("AWS_USE_FIPS_ENDPOINT"), &profile.fips),
+        };
         let region = config
             .region
             .clone()
@@ -71,14 +83,22 @@ impl Account {
                 why,
             ));
         }
-        let signer = (!config.is_anonymous).then(|| Signer::new(config, &region));
-        let is_requester_paying = config.is_requester_paying;
         Ok(Self {
             client,
-            endpoint,
+            addressing,
             region,
-            signer,
-            is_requester_paying,
+            signer: (!config.is_anonymous).then(|| Signer::new(config)),
+            customer_key: config
+                .sse_c_key
+                .as_ref()
+                .map(CustomerKey::read)
+                .transpose()?,
+            is_requester_paying: config.is_requester_paying,
+            is_verifying: !config.is_checksum_unverified,
+            has_sessions: !is_set(
+                variables.get("AWS_S3_DISABLE_EXPRESS_SESSION_AUTH"),
+                &profile.sessionless,
+            ),
         })
     }
 
@@ -86,41 +106,60 @@ impl Account {
         &self.client
     }
 
-    pub(super) fn endpoint(&self) -> Option<&(Endpoint, String)> {
-        self.endpoint.as_ref()
+    pub(super) fn addressing(&self) -> &Addressing {
+        &self.addressing
     }
 
     pub(super) fn region(&self) -> &str {
         &self.region
     }
 
-    pub(super) fn is_anonymous(&self) -> bool {
-        self.signer.is_none()
+    pub(super) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+
+    pub(super) fn customer_key(&self) -> Option<&CustomerKey> {
+        self.customer_key.as_ref()
+    }
+
+    /// Whether directory buckets are read in sessions.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.has_sessions
+    }
+
+    /// Whether objects are held against the store's checksums.
+    pub(super) fn is_verifying(&self) -> bool {
+        self.is_verifying
     }
 
     pub(super) fn is_requester_paying(&self) -> bool {
         self.is_requester_paying
     }
+}
 
-    pub(super) async fn sign(&self, request: Request) -> Result<Request, Failure> {
-        match &self.signer {
-            Some(signer) => signer.sign(request).await,
-            None => Ok(request),
-        }
+/// The flag, or what the profile says.
+fn style(config: &StoreConfig, profile: &Profile) -> Result<AddressingStyle> {
+    match (config.addressing_style, &profile.addressing_style) {
+        (Some(style), _) => Ok(style),
+        (None, None) => Ok(AddressingStyle::Auto),
+        (None, Some(word)) => word.parse().map_err(|why: String| {
+            let setting = "addressing_style of the profile";
+            Error::new(ErrorKind::InvalidInput, "use the", setting, why)
+        }),
     }
+}
 
-    /// Credentials that a request of `asked` was refused for as old are fetched anew for the next request.
-    pub(super) async fn forget_credential(&self, asked: tokio::time::Instant) {
-        if let Some(signer) = &self.signer {
-            signer.forget(asked).await;
-        }
-    }
+fn is_set(variable: Option<String>, setting: &Option<String>) -> bool {
+    let text = variable.as_ref().or(setting.as_ref());
+    text.is_some_and(|text| text.eq_ignore_ascii_case("true"))
 }
 
 fn read_endpoint(url: &str) -> Result<(Endpoint, String)> {
     let (endpoint, rest) = Endpoint::split(url)?;
     let path = rest.split(['?', '#']).next().unwrap_or_default();
-    Ok((endpoint, path.trim_end_matches('/').to_owned()))
+    // Written as it is signed: encoded, once.
+    let path: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
+    Ok((endpoint, encode_key(&path).trim_end_matches('/').to_owned()))
 }
 
 #[cfg(test)]
@@ -147,7 +186,7 @@ mod tests {
             let account = account(config).unwrap();
             (
                 account.region.clone(),
-                account.endpoint.as_ref().unwrap().0.host.clone(),
+                account.addressing.endpoint.as_ref().unwrap().0.host.clone(),
             )
         };
         assert_eq!(seen(&config), ("eu-north-1".into(), "profile".into()));
@@ -161,6 +200,42 @@ mod tests {
         config.region = Some("ap-east-1".into());
         config.endpoint_url = Some("http://flag".into());
         assert_eq!(seen(&config), ("ap-east-1".into(), "flag".into()));
+    }
+
+    #[test]
+    fn the_way_to_address_comes_from_flag_environment_and_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let text = "[default]\nuse_fips_endpoint = true\ns3 =\n  addressing_style = path\n  use_dualstack_endpoint = true\n";
+        std::fs::write(&file, text).unwrap();
+        let mut config = StoreConfig {
+            variables: Variables::only([
+                ("AWS_CONFIG_FILE", file.to_str().unwrap()),
+                ("AWS_USE_FIPS_ENDPOINT", "false"),
+            ]),
+            ..StoreConfig::default()
+        };
+        let addressing = account(&config).unwrap().addressing;
+        assert_eq!(addressing.style, AddressingStyle::Path);
+        assert!(addressing.is_dual_stack && !addressing.is_fips);
+        config.addressing_style = Some(AddressingStyle::Virtual);
+        let addressing = account(&config).unwrap().addressing;
+        assert_eq!(addressing.style, AddressingStyle::Virtual);
+        std::fs::write(&file, text.replace("= path", "= sideways")).unwrap();
+        config.addressing_style = None;
+        let error = account(&config).unwrap_err();
+        assert!(error.why().contains("sideways"), "{error}");
+    }
+
+    #[test]
+    fn the_path_of_an_endpoint_is_written_as_it_is_signed() {
+        for (url, path) in [
+            ("http://h/a b/", "/a%20b"),
+            ("http://h/a%20b/c+d", "/a%20b/c%2Bd"),
+            ("http://h/?x#y", ""),
+        ] {
+            assert_eq!(read_endpoint(url).unwrap().1, path, "{url}");
+        }
     }
 
     #[test]

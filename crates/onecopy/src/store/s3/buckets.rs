@@ -2,11 +2,14 @@
 
 use std::collections::HashSet;
 
-use http::Method;
+use http::{HeaderMap, Method};
 
 use super::super::http1::{Client, Failure};
 use super::super::{dates, retry::Retry};
-use super::address::{Address, encode_value};
+use super::address::encode_value;
+use super::asking::{Ask, With};
+use super::home::Home;
+use super::sums::Sums;
 use super::{Account, MAX_LISTING, S3Store, list, refusal};
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,7 +34,7 @@ pub struct Bucket {
 /// and what a request can meet.
 pub async fn list_buckets(config: &StoreConfig) -> Result<Vec<Bucket>> {
     let account = Arc::new(Account::new(Arc::new(Client::new(config)), config)?);
-    let service = S3Store::service(account);
+    let service = S3Store::service(account)?;
     let mut buckets = Vec::new();
     let mut pages = HashSet::new();
     let mut next: Option<String> = None;
@@ -46,7 +49,7 @@ pub async fn list_buckets(config: &StoreConfig) -> Result<Vec<Bucket>> {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 "list the buckets at",
-                service.place(),
+                service.service_url(),
                 why,
             ));
         }
@@ -63,16 +66,23 @@ struct Page {
 
 impl S3Store {
     /// The service itself, which is no bucket: it has no objects, and lists buckets.
-    fn service(account: Arc<Account>) -> Self {
-        Self {
-            address: Address::service(account.endpoint(), account.region()),
+    fn service(account: Arc<Account>) -> Result<Self> {
+        Ok(Self {
+            home: Home::new(
+                super::bucket::Bucket::Service,
+                account.addressing(),
+                account.region(),
+            )?,
             account,
             bucket: String::new(),
-        }
+            session: None,
+            sums: Sums::default(),
+        })
     }
 
-    fn place(&self) -> String {
-        format!("{}{}", self.address.endpoint, self.address.base)
+    fn service_url(&self) -> String {
+        let address = &self.home.place().address;
+        format!("{}{}", address.endpoint, address.base)
     }
 
     async fn bucket_page(&self, token: Option<&str>) -> Result<Page> {
@@ -83,7 +93,7 @@ impl S3Store {
                 Err(failure) => {
                     let next = retry.after(failure).await;
                     next.map_err(|failure| {
-                        failure.into_error("list the buckets at", self.place())
+                        failure.into_error("list the buckets at", self.service_url())
                     })?;
                 }
             }
@@ -94,8 +104,14 @@ impl S3Store {
         let query = token.map_or_else(String::new, |token| {
             format!("continuation-token={}", encode_value(token.as_bytes()))
         });
-        let asked = self.signed(Method::GET, "/", &query).await?;
-        let answer = self.account.client().send(&asked).await?;
+        let ask = Ask {
+            method: Method::GET,
+            path: "/".to_owned(),
+            query,
+            with: With::Account,
+        };
+        let asked = self.exchange(&ask, &HeaderMap::new(), None).await;
+        let answer = asked.map_err(|failure| self.about_buckets(failure))?;
         if answer.head.status != 200 {
             let failure = super::Origin::refused(self, &Method::GET, answer).await;
             return Err(self.about_buckets(failure));
@@ -103,7 +119,7 @@ impl S3Store {
         let told = refusal::Told::of(&answer.head);
         let text = answer.body.collect(MAX_LISTING).await?;
         if list::is_error(&text) {
-            let refused = refusal::read(told, &text, &self.scene(&Method::GET));
+            let refused = refusal::read(told, &text, &self.scene(&Method::GET, &self.home.place()));
             return Err(self.about_buckets(refused.failure));
         }
         read_page(&text)
@@ -113,7 +129,7 @@ impl S3Store {
     fn about_buckets(&self, mut failure: Failure) -> Failure {
         const NAME_ONE: &str = "name the bucket that you want: s3://bucket/";
         match failure.cause {
-            "wrong_region" if self.account.is_anonymous() => {
+            "wrong_region" if self.account.signer().is_none() => {
                 // AWS sends whoever does not sign to a web page.
                 let why = "an account has a list of buckets, and the request names none";
                 Failure::new(ErrorKind::Denied, "denied", why).with_help(format!(
@@ -125,7 +141,7 @@ impl S3Store {
                 failure.why = format!("the endpoint is not in the region {region}");
                 failure
             }
-            "denied" if self.account.is_anonymous() => failure.with_help(format!(
+            "denied" if self.account.signer().is_none() => failure.with_help(format!(
                 "leave out `no_sign_request` and give credentials, or {NAME_ONE}"
             )),
             "denied" => failure.with_help(format!("grant s3:ListAllMyBuckets, or {NAME_ONE}")),

@@ -44,6 +44,7 @@ fn fuzz_listings() {
             let scene = Scene {
                 bucket: "b",
                 region: "us-east-1",
+                has_customer_key: is_head,
                 is_head,
                 is_anonymous,
             };

@@ -181,6 +181,7 @@ impl Pending {
         Some(Object {
             url: url(&key).into(),
             key,
+            version: None,
             len_bytes: self.len_bytes,
             etag: self.etag,
             modified_unix: self.modified_unix,

@@ -2,31 +2,55 @@
 //!
 //! Hops here: none of its own; reading is `ranged`, on the client of `http1`. May import: buffer, ledger. Absent: any
 //! normalising of keys. They are raw bytes, percent-encoded once, on the wire as in the signature.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `account`, `profile` | who asks: settings, environment, profile |
+//! | `bucket`, `address`, `aws`, `home` | what is asked: kinds of buckets, their hosts, and how a region is learned |
+//! | `signer`, `keep`, `send`, `session`, `sign` | credentials and signatures |
+//! | `customer_key` | SSE-C |
+//! | `asking`, `refusal`, `meaning` | a request, and what a refusal says: about asking again, and to people |
+//! | `sums` | checksums of objects that are read in ranges |
+//! | `list` | listings |
 
 mod account;
 mod address;
+mod asking;
+mod aws;
+mod bucket;
 mod buckets;
+mod customer_key;
 #[cfg(test)]
 mod fuzz;
+mod home;
+mod keep;
 mod list;
+mod meaning;
 mod profile;
 mod refusal;
 mod send;
+mod session;
+mod sign;
 mod signer;
+mod sums;
 
 pub(super) use account::Account;
 pub use buckets::{Bucket, list_buckets};
 
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, Method};
 
-use super::http1::{Answer, Client, Failure, Head, Request};
+use super::checksum::{Algorithm, Expected, Sum};
+use super::http1::{Answer, Client, Failure, Head};
 use super::origin::{self, Origin};
 use super::retry::Retry;
 use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, ranged};
-use crate::error::Result;
-use crate::ledger::OpenHop;
+use crate::error::{ErrorKind, Result};
+use crate::ledger::{Ledger, OpenHop};
 use crate::sync::Arc;
-use address::Address;
+use asking::{Ask, With};
+use home::Home;
+use keep::Keep;
+use sums::{Outcome, Sums, Told};
 
 /// Listings and error texts longer than this are refused: 1000 keys of 1024 bytes, each byte encoded as three, are
 /// some 4 MiB.
@@ -36,26 +60,41 @@ const MAX_LISTING: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct S3Store {
     account: Arc<Account>,
-    address: Address,
+    home: Home,
     bucket: String,
+    /// The session of a directory bucket.
+    session: Option<Keep>,
+    sums: Sums,
 }
 
 impl S3Store {
+    /// The bucket, or access point, that is written so in a URL.
     pub(super) fn new(account: Arc<Account>, bucket: &str) -> Result<Self> {
-        let address = Address::of(bucket, account.endpoint(), account.region())?;
+        let read = bucket::Bucket::read(bucket)?;
+        let has_sessions =
+            matches!(read, bucket::Bucket::Directory { .. }) && account.has_sessions();
+        let home = Home::new(read, account.addressing(), account.region())?;
         Ok(Self {
             account,
-            address,
+            home,
             bucket: bucket.to_owned(),
+            session: has_sessions.then(|| Keep::new(session::MARGIN)),
+            sums: Sums::default(),
         })
     }
 
     /// The object at `key`, of which nothing else is known yet.
-    pub(super) fn object(&self, key: &[u8]) -> Object {
+    pub(super) fn object(&self, key: &[u8], version: Option<&str>) -> Object {
         let key = Key::new(key);
+        let mut url = self.url(&key);
+        if let Some(version) = version {
+            url.push_str("?versionId=");
+            url.push_str(version);
+        }
         Object {
-            url: self.url(&key).into(),
+            url: url.into(),
             key,
+            version: version.map(Arc::from),
             len_bytes: None,
             etag: None,
             modified_unix: None,
@@ -66,50 +105,22 @@ impl S3Store {
         format!("s3://{}/{key}", self.bucket)
     }
 
-    async fn signed(&self, method: Method, path: &str, query: &str) -> Result<Request, Failure> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(super::USER_AGENT),
-        );
-        if self.account.is_requester_paying() {
-            headers.insert("x-amz-request-payer", HeaderValue::from_static("requester"));
-        }
-        let path = format!("{}{path}", self.address.base);
-        let path_and_query = if query.is_empty() {
-            path
-        } else {
-            format!("{path}?{query}")
-        };
-        let request = Request {
-            method,
-            endpoint: self.address.endpoint.clone(),
-            path_and_query,
-            headers,
-            body: bytes::Bytes::new(),
-        };
-        self.account.sign(request).await
-    }
-
-    fn scene(&self, method: &Method) -> refusal::Scene<'_> {
-        refusal::Scene {
-            bucket: &self.bucket,
-            region: self.account.region(),
-            is_head: method == Method::HEAD,
-            is_anonymous: self.account.is_anonymous(),
+    fn told(&self, head: &Head) -> Told {
+        Told {
+            is_known: true,
+            expected: Origin::expected(self, head),
+            etag: origin::etag(head),
         }
     }
 
     async fn list_once(&self, request: &ListRequest) -> Result<ListPage, Failure> {
-        let query = list::query(request);
-        let path = if self.address.base.is_empty() {
-            "/"
-        } else {
-            ""
+        let ask = Ask {
+            method: Method::GET,
+            path: String::new(),
+            query: list::query(request),
+            with: With::Session,
         };
-        let asked = self.signed(Method::GET, path, &query).await?;
-        let answer = self.account.client().send(&asked).await?;
+        let answer = self.exchange(&ask, &HeaderMap::new(), None).await?;
         if answer.head.status != 200 {
             return Err(self.refused(&Method::GET, answer).await);
         }
@@ -117,7 +128,8 @@ impl S3Store {
         let text = answer.body.collect(MAX_LISTING).await?;
         if list::is_error(&text) {
             // Some stores begin an answer before they know that they cannot give it.
-            return Err(refusal::read(told, &text, &self.scene(&Method::GET)).failure);
+            let place = self.home.place();
+            return Err(refusal::read(told, &text, &self.scene(&Method::GET, &place)).failure);
         }
         list::read_page(&text, request, |key| self.url(key))
     }
@@ -128,14 +140,24 @@ impl Origin for S3Store {
         self.account.client()
     }
 
-    fn request<'a>(
+    fn ask<'a>(
         &'a self,
         method: Method,
         object: &'a Object,
-    ) -> BoxFuture<'a, Result<Request, Failure>> {
+        conditions: HeaderMap,
+        ledger: Option<&'a Ledger>,
+    ) -> BoxFuture<'a, Result<Answer, Failure>> {
         Box::pin(async move {
-            let path = format!("/{}", address::encode_key(object.key.as_bytes()));
-            self.signed(method, &path, "").await
+            let ask = Ask {
+                method,
+                path: format!("/{}", address::encode_key(object.key.as_bytes())),
+                query: object
+                    .version
+                    .as_deref()
+                    .map_or(String::new(), version_query),
+                with: With::Object,
+            };
+            self.exchange(&ask, &conditions, ledger).await
         })
     }
 
@@ -145,19 +167,75 @@ impl Origin for S3Store {
         origin::etag(head).is_none() && head.header("content-type").is_some_and(is_text)
     }
 
-    fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {
+    fn summing<'a>(
+        &'a self,
+        object: &'a Object,
+        ledger: &'a Ledger,
+    ) -> BoxFuture<'a, Option<Algorithm>> {
         Box::pin(async move {
-            let scene = self.scene(method);
-            let (head, asked) = (refusal::Told::of(&answer.head), answer.asked);
-            // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
-            let text = answer.body.collect(MAX_LISTING).await.unwrap_or_default();
-            let refusal = refusal::read(head, &text, &scene);
-            if refusal.is_credential_old {
-                self.account.forget_credential(asked).await;
+            if !self.account.is_verifying() {
+                return None;
             }
-            refusal.failure
+            // What it tells is noted by `found`.
+            let mut failed = None;
+            let look_up = async { failed = origin::head(self, object).await.err() };
+            let told = self.sums.told(object, look_up).await;
+            // Where there is nothing to look up, reading will tell; where it only cannot be looked up, nobody else would.
+            if failed.is_some_and(|error| error.kind() != ErrorKind::NotFound) {
+                ledger.warned("checksum_unknown");
+            }
+            let algorithm = told.expected?.algorithm;
+            if !algorithm.joins() {
+                let name = algorithm.name();
+                ledger.note(format!(
+                    "objects that were read in ranges were not held against their {name}: \
+                     it cannot be made of those of ranges"
+                ));
+                return None;
+            }
+            Some(algorithm)
         })
     }
+
+    fn found(&self, object: &Object, head: &Head) {
+        if self.account.is_verifying() {
+            self.sums.note(object, self.told(head));
+        }
+    }
+
+    fn expected(&self, head: &Head) -> Option<Expected> {
+        Expected::of(head).filter(|_| self.account.is_verifying())
+    }
+
+    fn passed(
+        &self,
+        object: &Object,
+        offset: u64,
+        sum: Sum,
+        ledger: &Ledger,
+    ) -> Result<(), Failure> {
+        let algorithm = sum.algorithm();
+        match self.sums.passed(object, offset, sum) {
+            Outcome::Open => Ok(()),
+            Outcome::Right => {
+                ledger.verified(algorithm.name());
+                Ok(())
+            }
+            Outcome::Wrong => Err(origin::wrong_bytes(algorithm)),
+        }
+    }
+
+    fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {
+        Box::pin(async move {
+            self.understood(method, answer, &self.home.place())
+                .await
+                .failure
+        })
+    }
+}
+
+fn version_query(version: &str) -> String {
+    format!("versionId={}", address::encode_value(version.as_bytes()))
 }
 
 impl Store for S3Store {

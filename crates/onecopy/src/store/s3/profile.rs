@@ -9,6 +9,11 @@ use crate::config::Variables;
 pub(super) struct Profile {
     pub(super) region: Option<String>,
     pub(super) endpoint_url: Option<String>,
+    /// As it stands: the words are read elsewhere.
+    pub(super) addressing_style: Option<String>,
+    pub(super) dual_stack: Option<String>,
+    pub(super) fips: Option<String>,
+    pub(super) sessionless: Option<String>,
     /// Whether the file has such a section at all.
     pub(super) is_found: bool,
 }
@@ -53,6 +58,12 @@ impl Profile {
                 "endpoint_url" => general = Some(value),
                 "services" => services = Some(format!("services {value}")),
                 "s3.endpoint_url" => profile.endpoint_url = Some(value),
+                "s3.addressing_style" => profile.addressing_style = Some(value),
+                "use_dualstack_endpoint" | "s3.use_dualstack_endpoint" => {
+                    profile.dual_stack = Some(value);
+                }
+                "s3_disable_express_session_auth" => profile.sessionless = Some(value),
+                "use_fips_endpoint" => profile.fips = Some(value),
                 _ => {}
             }
         }

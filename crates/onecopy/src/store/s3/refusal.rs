@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::http1::{Failure, Head, retry_after};
+use super::super::dates;
+use super::super::http1::{Endpoint, Failure, Head, retry_after};
+use super::aws::Host;
 use super::list;
-use crate::error::ErrorKind;
+use super::meaning::{by_code, by_status};
 
 /// Where the refusal came up.
 #[derive(Debug)]
@@ -13,13 +15,20 @@ pub(super) struct Scene<'a> {
     pub(super) region: &'a str,
     pub(super) is_head: bool,
     pub(super) is_anonymous: bool,
+    /// Whether a key of the customer's went along.
+    pub(super) has_customer_key: bool,
 }
 
 /// What the head of the answer told.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    status: u16,
-    region: Option<String>,
+    pub(super) status: u16,
+    pub(super) region: Option<String>,
+    /// Where the store points to: scheme, host and port, and nothing that could be a secret.
+    pub(super) elsewhere: Option<Endpoint>,
+    /// The store's time, in seconds since the epoch.
+    date: Option<i64>,
+    pub(super) is_delete_marker: bool,
     retry_after: Option<Duration>,
 }
 
@@ -28,33 +37,72 @@ impl Told {
         Self {
             status: head.status,
             region: head.header("x-amz-bucket-region").map(str::to_owned),
+            elsewhere: head.header("location").and_then(endpoint),
+            date: head.header("date").and_then(dates::from_http),
+            is_delete_marker: head.header("x-amz-delete-marker") == Some("true"),
             retry_after: retry_after(head),
         }
     }
+}
+
+/// The endpoint of a URL, or of a host alone.
+fn endpoint(text: &str) -> Option<Endpoint> {
+    let url = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("https://{text}")
+    };
+    Endpoint::split(&url).ok().map(|(endpoint, _)| endpoint)
 }
 
 /// A refusal, understood.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) failure: Failure,
+    pub(super) cure: Option<Cure>,
+}
+
+/// What another signature would have to take into account.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Cure {
+    /// The bucket is in this region.
+    Region(String),
     /// The credential is past its time: another one may do.
-    pub(super) is_credential_old: bool,
+    Credential,
+    /// This is the store's time, in seconds since the epoch.
+    Time(i64),
+}
+
+/// Whether an answer with this status may be cured by asking anew.
+pub(super) fn is_curable(status: u16) -> bool {
+    matches!(status, 301 | 302 | 307 | 308 | 400 | 401 | 403)
+}
+
+/// A region is signed for and shown: plain text only. Stores of all makes name theirs, so no more is asked.
+fn is_region(text: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
 /// Reads the answer. The code decides; the status where there is none, as with HEAD and with proxies.
 pub(super) fn read(mut told: Told, text: &[u8], scene: &Scene<'_>) -> Refusal {
     let mut code = String::new();
+    let mut elsewhere = None;
     for (path, text) in list::leaves(text.trim_ascii_start()).unwrap_or_default() {
-        match path
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .as_slice()
-        {
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        match names.as_slice() {
             ["Error", "Code"] => code = text,
             ["Error", "Region"] if !text.is_empty() => told.region = Some(text),
+            ["Error", "Endpoint"] => elsewhere = endpoint(&text),
+            ["Error", "ServerTime"] => told.date = dates::from_iso(&text).or(told.date),
             _ => {}
         }
+    }
+    told.elsewhere = elsewhere.or(told.elsewhere);
+    told.region = told.region.filter(|region| is_region(region));
+    if told.region.is_none() {
+        let host = told.elsewhere.as_ref().map(|at| at.host.as_str());
+        told.region = host.and_then(Host::read).map(|host| host.region.to_owned());
     }
     // The code goes into a message: a well-formed one only.
     if code.len() > 64 || !code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -63,137 +111,20 @@ pub(super) fn read(mut told: Told, text: &[u8], scene: &Scene<'_>) -> Refusal {
     let mut failure =
         by_code(&code, &told, scene).unwrap_or_else(|| by_status(&code, &told, scene));
     failure.retry_after = told.retry_after;
-    let is_credential_old = matches!(code.as_str(), "ExpiredToken" | "TokenRefreshRequired");
-    if is_credential_old {
-        // Once with a fresh credential, and no more often.
-        failure.is_worth_retrying = true;
-        failure.most_tries = Some(2);
-    }
-    Refusal {
-        failure,
-        is_credential_old,
-    }
-}
-
-fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Failure> {
-    use ErrorKind::{Changed, Denied, NotFound, Throttled, Unreachable, Unsupported};
-    let failure = |kind, cause, why: &str| Failure::new(kind, cause, why);
-    let failure = match code {
-        "NoSuchKey" => failure(NotFound, "no_such_key", "the object does not exist")
-            .with_help("list what is there: onecopy ls; keys are case-sensitive"),
-        "NoSuchBucket" => {
-            let why = format!("there is no bucket {}", scene.bucket);
-            Failure::new(NotFound, "no_such_bucket", why)
-                .with_help("check the bucket's name, and the endpoint (`endpoint_url`)")
-        }
-        "AccessDenied" | "AllAccessDisabled" => denied(scene),
-        "SignatureDoesNotMatch" => failure(Denied, "signature", "the signature does not match")
-            .with_help(
-                "the secret key does not belong to the access key, or a proxy alters requests",
-            ),
-        "InvalidAccessKeyId" | "InvalidToken" | "InvalidClientTokenId" => {
-            failure(Denied, "unknown_key", "the access key is not known here")
-                .with_help("check the access key, and that it belongs to this endpoint")
-        }
-        "ExpiredToken" | "TokenRefreshRequired" => {
-            failure(Denied, "expired_token", "the credentials have expired")
-                .with_help("log in again (aws sso login), or set fresh keys and session token")
-        }
-        "RequestTimeTooSkewed" => {
-            let mut skewed = failure(Denied, "clock", "this machine's clock is wrong")
-                .with_help("set the clock: signatures are good for 15 minutes");
-            // A request that waited long in a queue is not late again; a wrong clock stays wrong.
-            skewed.is_worth_retrying = true;
-            skewed.most_tries = Some(3);
-            skewed
-        }
-        "AuthorizationHeaderMalformed"
-        | "PermanentRedirect"
-        | "TemporaryRedirect"
-        | "IllegalLocationConstraintException" => wrong_region(told, scene),
-        "InvalidObjectState" => {
-            failure(Unsupported, "archived", "the object is archived (Glacier)")
-                .with_help("restore it first: aws s3api restore-object")
-        }
-        "PreconditionFailed" => failure(Changed, "changed", "it is another version"),
-        "SlowDown" | "ServiceUnavailable" | "TooManyRequests" | "RequestLimitExceeded" => {
-            failure(Throttled, "throttled", "the store asks for less")
-        }
-        "InternalError" => failure(
-            Unreachable,
-            "server_error",
-            "the store failed (InternalError)",
-        ),
-        "RequestTimeout" => failure(Unreachable, "server_timeout", "the store waited too long"),
-        _ => return None,
+    let cure = match failure.cause {
+        "wrong_region" => told.region.map(Cure::Region),
+        "expired_token" => Some(Cure::Credential),
+        // Some stores only say that a signature of another hour does not match.
+        "clock" | "signature" => told.date.map(Cure::Time),
+        _ => None,
     };
-    Some(failure)
-}
-
-fn by_status(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
-    use ErrorKind::{Changed, Denied, NotFound, Throttled, Unreachable, Unsupported};
-    let status = told.status;
-    let said = if code.is_empty() {
-        format!("status {status}")
-    } else {
-        format!("{status} {code}")
-    };
-    let failure = |kind, cause, why: &str| Failure::new(kind, cause, format!("{why} ({said})"));
-    let is_elsewhere = told
-        .region
-        .as_deref()
-        .is_some_and(|region| region != scene.region);
-    match status {
-        300..=399 => wrong_region(told, scene),
-        400 if is_elsewhere => wrong_region(told, scene),
-        404 => failure(NotFound, "not_found", "there is no such object or bucket")
-            .with_help("check bucket and key"),
-        403 if code.is_empty() => denied(scene),
-        401 | 403 => failure(Denied, "denied", "access denied"),
-        412 => failure(Changed, "changed", "it is another version"),
-        408 => failure(Unreachable, "server_timeout", "the store waited too long"),
-        429 | 503 => failure(Throttled, "throttled", "the store asks for less"),
-        500 | 502 | 504 => failure(Unreachable, "server_error", "the store failed"),
-        200..=299 => Failure::corrupt(format!("the store answered oddly ({said})")),
-        _ => failure(Unsupported, "refused", "the store refused"),
-    }
-}
-
-fn denied(scene: &Scene<'_>) -> Failure {
-    let bucket = scene.bucket;
-    let (why, help) = if scene.is_anonymous {
-        let help = "the bucket is not public: leave out `no_sign_request` and give credentials";
-        ("access denied", help.to_owned())
-    } else if scene.is_head {
-        // Without ListBucket S3 says 403 for what does not exist, and a HEAD has no text to tell more.
-        let help = format!("grant s3:GetObject on {bucket}/* and s3:ListBucket on {bucket}");
-        ("access denied, or there is no such object", help)
-    } else {
-        let help = format!(
-            "grant s3:GetObject on {bucket}/* and s3:ListBucket on {bucket}; if the requester pays, \
-             say `request_payer=requester`"
-        );
-        ("access denied", help)
-    };
-    Failure::new(ErrorKind::Denied, "denied", why).with_help(help)
-}
-
-fn wrong_region(told: &Told, scene: &Scene<'_>) -> Failure {
-    let (bucket, ours) = (scene.bucket, scene.region);
-    let is_region = |text: &&str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let why = format!("the bucket {bucket} is not in the region {ours}");
-    let failure = Failure::new(ErrorKind::InvalidInput, "wrong_region", why);
-    match told.region.as_deref().filter(is_region) {
-        Some(right) => failure.with_help(format!("it is in {right}: say `region={right}`")),
-        None => {
-            failure.with_help("say the region of the bucket with `region`, or check `endpoint_url`")
-        }
-    }
+    Refusal { failure, cure }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn refusal(status: u16, code: &str, scene: &Scene<'_>) -> Refusal {
         let text = format!(
@@ -214,6 +145,7 @@ mod tests {
         region: "us-east-1",
         is_head: false,
         is_anonymous: false,
+        has_customer_key: false,
     };
 
     #[test]
@@ -224,7 +156,8 @@ mod tests {
             403 SignatureDoesNotMatch denied signature final
             403 InvalidAccessKeyId denied unknown_key final
             403 RequestTimeTooSkewed denied clock again
-            400 ExpiredToken denied expired_token again
+            400 ExpiredToken denied expired_token final
+            404 NoSuchVersion not_found no_such_version final
             301 PermanentRedirect invalid_input wrong_region final
             400 AuthorizationHeaderMalformed invalid_input wrong_region final
             503 SlowDown throttled throttled again
@@ -261,7 +194,7 @@ mod tests {
         let told = Told {
             status: 400,
             region: Some("eu-west-3".into()),
-            retry_after: None,
+            ..Told::default()
         };
         let failure = read(
             told,
@@ -273,6 +206,104 @@ mod tests {
         )
         .failure;
         assert!(failure.help.unwrap().contains("eu-west-3"));
+    }
+
+    #[test]
+    fn cures_are_what_the_answer_tells() {
+        let head = |lines: &str| {
+            let text = format!("HTTP/1.1 {}\r\n\r\n", lines.replace('\n', "\r\n"));
+            Told::of(&Head::parse(text.as_bytes()).unwrap().unwrap().0)
+        };
+        let region = |name: &str| Some(Cure::Region(name.to_owned()));
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT";
+        for (lines, text, wanted) in [
+            (
+                "301 M\nx-amz-bucket-region: eu-west-3",
+                "",
+                region("eu-west-3"),
+            ),
+            (
+                "307 T\nLocation: https://bkt.s3-us-west-2.amazonaws.com/k?secret=1",
+                "",
+                region("us-west-2"),
+            ),
+            (
+                "301 M",
+                "<Error><Code>PermanentRedirect</Code><Endpoint>b.s3.eu-west-1.amazonaws.com</Endpoint></Error>",
+                region("eu-west-1"),
+            ),
+            (
+                "400 B",
+                "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-3</Region></Error>",
+                region("eu-west-3"),
+            ),
+            (
+                "400 B\nx-amz-bucket-region: eu-west-3",
+                "",
+                region("eu-west-3"),
+            ),
+            ("400 B\nx-amz-bucket-region: us-east-1", "", None),
+            ("307 T\nLocation: https://evil.example/k", "", None),
+            (
+                "400 B",
+                "<Error><Code>ExpiredToken</Code></Error>",
+                Some(Cure::Credential),
+            ),
+            (
+                &format!("403 F\n{date}"),
+                "<Error><Code>RequestTimeTooSkewed</Code></Error>",
+                Some(Cure::Time(784_111_777)),
+            ),
+            (
+                &format!("403 F\n{date}"),
+                "<Error><Code>RequestExpired</Code><ServerTime>1994-11-06T08:49:38Z</ServerTime></Error>",
+                Some(Cure::Time(784_111_778)),
+            ),
+            (
+                &format!("403 F\n{date}"),
+                "<Error><Code>AccessDenied</Code></Error>",
+                None,
+            ),
+        ] {
+            let refusal = read(head(lines), text.as_bytes(), &SCENE);
+            assert_eq!(refusal.cure, wanted, "{lines} {text}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_elsewhere_is_named_without_its_query() {
+        let told = Told {
+            status: 307,
+            elsewhere: endpoint("https://evil.example:8443/k?X-Amz-Signature=abc"),
+            ..Told::default()
+        };
+        let why = read(told, b"", &SCENE).failure.why;
+        assert!(
+            why.contains("https://evil.example:8443") && !why.contains("abc"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_delete_marker_is_said_to_be_one() {
+        for (status, code) in [
+            (404, "NoSuchKey"),
+            (405, "MethodNotAllowed"),
+            (404, ""),
+            (405, ""),
+        ] {
+            let told = Told {
+                status,
+                is_delete_marker: true,
+                ..Told::default()
+            };
+            let text = format!("<Error><Code>{code}</Code></Error>");
+            let failure = read(told, text.as_bytes(), &SCENE).failure;
+            assert_eq!(
+                (failure.cause, failure.kind),
+                ("deleted", ErrorKind::NotFound)
+            );
+        }
     }
 
     #[test]
@@ -291,6 +322,32 @@ mod tests {
         )
         .failure;
         assert!(failure.why.contains("or there is no such object"));
+    }
+
+    #[test]
+    fn a_key_of_the_customer_is_thought_of() {
+        let with = Scene {
+            has_customer_key: true,
+            ..SCENE
+        };
+        for (status, code, scene, wanted) in [
+            (403, "AccessDenied", &with, true),
+            (403, "", &with, true),
+            (403, "AccessDenied", &SCENE, false),
+            (400, "InvalidRequest", &SCENE, true),
+            (400, "InvalidArgument", &SCENE, true),
+            (400, "", &SCENE, true),
+            (418, "", &SCENE, false),
+        ] {
+            let told = Told {
+                status,
+                ..Told::default()
+            };
+            let text = format!("<Error><Code>{code}</Code></Error>");
+            let help = read(told, text.as_bytes(), scene).failure.help;
+            let is_named = help.is_some_and(|help| help.contains("`sse_c_key`"));
+            assert_eq!(is_named, wanted, "{status} {code}");
+        }
     }
 
     #[test]
@@ -313,6 +370,25 @@ mod tests {
             };
             let failure = read(told, b"<html>bad gateway", &SCENE).failure;
             assert_eq!(failure.is_worth_retrying, is_worth_retrying, "{status}");
+        }
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic() {
+        let text = "<Error><Code>RequestExpired</Code><Region>r</Region><Endpoint>b.s3.r.amazonaws.com</Endpoint>\
+                    <ServerTime>1994-11-06T08:49:38Z</ServerTime></Error>";
+        for at in 0..text.len() {
+            for byte in [0, b'<', b'/', b'&', b'@', b':', b'-', 0xff] {
+                let mut damaged = text.as_bytes().to_owned();
+                damaged[at] = byte;
+                for status in [301, 400, 403] {
+                    let told = Told {
+                        status,
+                        ..Told::default()
+                    };
+                    let _refusal = read(told, &damaged, &SCENE);
+                }
+            }
         }
     }
 }

@@ -1,38 +1,44 @@
-//! Credentials, found once and refreshed, and the signatures made with them.
+//! Credentials from the chain, and signatures with them in the store's time.
 
-use reqsign_aws_v4::{Credential, DefaultCredentialProvider, RequestSigner};
+use std::time::Duration;
+
+use reqsign_aws_v4::DefaultCredentialProvider;
 use reqsign_core::time::Timestamp;
-use reqsign_core::{Context, ProvideCredential, SignRequest, SigningCredential};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use reqsign_core::{Context, ProvideCredential};
 
 use super::super::http1::{Failure, Request};
+use super::keep::{Held, Keep};
 use super::send;
+use super::sign::{self, DayKey, Scope};
 use crate::config::StoreConfig;
 use crate::error::ErrorKind;
+use crate::sync::{Arc, Mutex};
 
-/// A credential that runs out this soon is not worth a request.
-const LEAST_LIFE: std::time::Duration = std::time::Duration::from_secs(15);
+/// Credentials are renewed two minutes before their end, as reqsign has it.
+const MARGIN: Duration = Duration::from_secs(120);
+
+/// Clocks that differ by less sign well: S3 allows 15 minutes, and other stores less.
+const TOLERANCE_SECONDS: u64 = 60;
 
 /// Signs requests with the first credential of the chain: environment, profile, SSO, web identity, process, ECS, IMDS.
-#[derive(Debug)]
 pub(super) struct Signer {
     context: Context,
     chain: DefaultCredentialProvider,
-    signer: RequestSigner,
-    /// Guards the credential in use; held while it is fetched, so that it is fetched once for all who wait.
-    credential: Mutex<Option<Kept>>,
+    keep: Keep,
+    /// Guards the key derived last; held while a signature is made, which waits for nothing.
+    day_key: Mutex<Option<DayKey>>,
+    /// Guards by how many seconds the store's clock is ahead of ours, as far as it matters.
+    ahead_seconds: Mutex<i64>,
 }
 
-/// The credential in use, and when it was fetched.
-#[derive(Debug)]
-struct Kept {
-    credential: Credential,
-    fetched: Instant,
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Signer").finish_non_exhaustive()
+    }
 }
 
 impl Signer {
-    pub(super) fn new(config: &StoreConfig, region: &str) -> Self {
+    pub(super) fn new(config: &StoreConfig) -> Self {
         let mut chain = DefaultCredentialProvider::builder();
         if let Some(profile) = &config.profile {
             // A profile named on purpose wins over keys in the environment, as with the AWS tools.
@@ -41,78 +47,89 @@ impl Signer {
         Self {
             context: send::context(config),
             chain: chain.build(),
-            signer: RequestSigner::new("s3", region),
-            credential: Mutex::new(None),
+            keep: Keep::new(MARGIN),
+            day_key: Mutex::new(None),
+            ahead_seconds: Mutex::new(0),
         }
     }
 
-    /// Signs method, path, query and all headers of `request`.
-    pub(super) async fn sign(&self, mut request: Request) -> Result<Request, Failure> {
-        let credential = self.credential().await?;
-        let uri = format!("{}{}", request.endpoint, request.path_and_query);
-        let mut built = http::Request::new(());
-        *built.method_mut() = request.method.clone();
-        *built.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| {
-            let why = "the key is too long or cannot be written in a request";
-            Failure::new(ErrorKind::InvalidInput, "key", why).with_source(error)
-        })?;
-        *built.headers_mut() = request.headers;
-        let (mut parts, ()) = built.into_parts();
-        let signed = self
-            .signer
-            .sign_request(&self.context, &mut parts, Some(&credential), None);
-        signed.await.map_err(|error| {
-            let why = format!("the request cannot be signed: {}", error.kind());
-            Failure::new(ErrorKind::InvalidInput, "sign", why)
-        })?;
-        request.headers = parts.headers;
-        Ok(request)
+    /// The credential in use.
+    pub(super) async fn credential(&self) -> Result<Arc<Held>, Failure> {
+        let fetch = || async {
+            let found = self.chain.provide_credential(&self.context).await;
+            found.ok().flatten().ok_or_else(none_found)
+        };
+        self.keep.get(self.now().0, fetch).await
     }
 
-    /// Drops the credential that signed a request of `asked`, so that the next one fetches another. Where that was done
-    /// since, nothing is dropped: of many requests that were refused together, the first one does it for all.
-    pub(super) async fn forget(&self, asked: Instant) {
-        let mut kept = self.credential.lock().await;
-        if kept.as_ref().is_some_and(|kept| kept.fetched <= asked) {
-            *kept = None;
-        }
+    /// Signs `request`, and says by how many seconds its time differs from this machine's.
+    pub(super) fn sign(
+        &self,
+        request: &mut Request,
+        held: &Held,
+        scope: Scope<'_>,
+    ) -> Result<i64, Failure> {
+        let (now, ahead) = self.now();
+        let mut day_key = self.day_key.lock();
+        sign::sign(request, &held.credential, scope, now, &mut day_key)?;
+        Ok(ahead)
     }
 
-    async fn credential(&self) -> Result<Credential, Failure> {
-        let mut kept = self.credential.lock().await;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.credential.is_valid()) {
-            return Ok(kept.credential.clone());
+    /// Gives `held` up, so that the next request fetches a new one.
+    pub(super) fn refuse(&self, held: &Arc<Held>) {
+        self.keep.refuse(held);
+    }
+
+    /// The time that requests are signed with, and by how many seconds it is ahead of this machine's.
+    pub(super) fn now(&self) -> (Timestamp, i64) {
+        let (now, ahead) = (Timestamp::now(), *self.ahead_seconds.lock());
+        let shifted = Timestamp::from_second(now.as_second().saturating_add(ahead));
+        (shifted.unwrap_or(now), ahead)
+    }
+
+    /// Notes the time of a store that found a request out of time which was signed `used` seconds ahead of this
+    /// machine's; how far ahead the store is, where another signature makes sense.
+    pub(super) fn learn_time(&self, used: i64, store_seconds: i64) -> Option<i64> {
+        let ahead = store_seconds.saturating_sub(Timestamp::now().as_second());
+        if ahead.abs_diff(used) < TOLERANCE_SECONDS {
+            return None;
         }
-        let found = self
-            .chain
-            .provide_credential(&self.context)
-            .await
-            .ok()
-            .flatten();
-        let old = kept.as_ref().map(|kept| kept.credential.clone());
-        match (found, old) {
-            (Some(found), _) => {
-                *kept = Some(Kept {
-                    credential: found.clone(),
-                    fetched: Instant::now(),
-                });
-                Ok(found)
-            }
-            // A refresh that fails costs nothing as long as the one in use lasts.
-            (None, Some(old)) if old.is_valid_at(Timestamp::now() + LEAST_LIFE) => Ok(old),
-            (None, old) => {
-                let why = if old.is_some() {
-                    "the credentials ran out and could not be refreshed"
-                } else {
-                    "no credentials were found"
-                };
-                Err(
-                    Failure::new(ErrorKind::Denied, "no_credentials", why).with_help(
-                        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile with \
-                     `profile`, or read a public bucket with `no_sign_request`",
-                    ),
-                )
-            }
-        }
+        *self.ahead_seconds.lock() = ahead;
+        Some(ahead)
+    }
+}
+
+fn none_found() -> Failure {
+    Failure::new(
+        ErrorKind::Denied,
+        "no_credentials",
+        "no credentials were found",
+    )
+    .with_help(
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile with `profile`, or read a \
+         public bucket with `no_sign_request`",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_learned_where_it_explains_the_refusal() {
+        let signer = Signer::new(&StoreConfig::default());
+        let here = Timestamp::now().as_second();
+        assert_eq!(signer.learn_time(0, here + 20), None);
+        let ahead = signer.learn_time(0, here + 3600).unwrap();
+        assert!((3590..=3600).contains(&ahead), "{ahead}");
+        let (now, used) = signer.now();
+        assert_eq!(used, ahead);
+        assert!((3590..3700).contains(&(now.as_second() - here)));
+        // Signed in the store's time and refused again: the clock is not the reason.
+        assert_eq!(signer.learn_time(used, here + 3600), None);
+        // A request from before it was known.
+        assert!(signer.learn_time(0, here + 3600).is_some());
+        assert!(signer.learn_time(0, i64::MAX).is_some());
+        assert!(signer.now().0.as_second() >= here);
     }
 }

@@ -1,0 +1,241 @@
+//! Checksums of whole objects, as the store tells them and as the bytes that pass give them.
+
+use crc_fast::{CrcAlgorithm, Digest as Crc};
+use reqsign_core::hash::base64_decode;
+use sha2::{Digest as _, Sha256};
+
+use super::http1::Head;
+
+/// How a checksum is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Crc64Nvme,
+    Crc32C,
+    Crc32,
+    Sha256,
+}
+
+impl Algorithm {
+    /// In the order of preference: those that join out of parts first, the strongest of them before all.
+    const ALL: [Self; 4] = [Self::Crc64Nvme, Self::Crc32C, Self::Crc32, Self::Sha256];
+
+    /// As the headers of S3 and the ledger have it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Crc64Nvme => "crc64nvme",
+            Self::Crc32C => "crc32c",
+            Self::Crc32 => "crc32",
+            Self::Sha256 => "sha256",
+        }
+    }
+
+    /// Whether the checksum of a whole can be made of those of its parts.
+    pub(super) const fn joins(self) -> bool {
+        self.crc().is_some()
+    }
+
+    const fn crc(self) -> Option<CrcAlgorithm> {
+        match self {
+            Self::Crc64Nvme => Some(CrcAlgorithm::Crc64Nvme),
+            Self::Crc32C => Some(CrcAlgorithm::Crc32Iscsi),
+            Self::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
+            Self::Sha256 => None,
+        }
+    }
+
+    const fn len_bytes(self) -> usize {
+        match self {
+            Self::Crc64Nvme => 8,
+            Self::Crc32C | Self::Crc32 => 4,
+            Self::Sha256 => 32,
+        }
+    }
+}
+
+/// The checksum that a store gives for the whole of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Expected {
+    pub(super) algorithm: Algorithm,
+    value: Vec<u8>,
+}
+
+impl Expected {
+    /// Reads the `x-amz-checksum-..` headers. None where there is none for the whole object: one that was made of the
+    /// checksums of its parts is another thing.
+    pub(super) fn of(head: &Head) -> Option<Self> {
+        let is_whole = head
+            .header("x-amz-checksum-type")
+            .is_none_or(|kind| kind.eq_ignore_ascii_case("FULL_OBJECT"));
+        let mut all = Algorithm::ALL.into_iter().filter(|_| is_whole);
+        all.find_map(|algorithm| {
+            let text = head.header(&format!("x-amz-checksum-{}", algorithm.name()))?;
+            // `..-7` is made of the checksums of seven parts; that is no base64 either.
+            let value = base64_decode(text).ok()?;
+            (value.len() == algorithm.len_bytes()).then_some(Self { algorithm, value })
+        })
+    }
+
+    /// Whether `sum`, over the whole object, is this one.
+    pub(super) fn is(&self, sum: &Sum) -> bool {
+        self.algorithm == sum.algorithm && self.value == sum.value()
+    }
+}
+
+/// A checksum over the bytes that have passed so far.
+#[derive(Debug, Clone)]
+pub(super) struct Sum {
+    algorithm: Algorithm,
+    state: State,
+    len_bytes: u64,
+}
+
+#[derive(Clone)]
+enum State {
+    Crc(Crc),
+    Sha256(Sha256),
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("State")
+    }
+}
+
+impl Sum {
+    pub(super) fn new(algorithm: Algorithm) -> Self {
+        let state = match algorithm.crc() {
+            Some(crc) => State::Crc(Crc::new(crc)),
+            None => State::Sha256(Sha256::new()),
+        };
+        Self {
+            algorithm,
+            state,
+            len_bytes: 0,
+        }
+    }
+
+    pub(super) fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    pub(super) fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// Takes the next bytes in.
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        match &mut self.state {
+            State::Crc(crc) => crc.update(bytes),
+            State::Sha256(sha) => sha.update(bytes),
+        }
+        self.len_bytes += bytes.len() as u64;
+    }
+
+    /// The checksum of these bytes with those of `next` behind them; none where the algorithm cannot tell.
+    pub(super) fn joined(mut self, next: &Self) -> Option<Self> {
+        let (State::Crc(crc), State::Crc(more)) = (&mut self.state, &next.state) else {
+            return None;
+        };
+        if self.algorithm != next.algorithm {
+            return None;
+        }
+        crc.combine(more);
+        self.len_bytes += next.len_bytes;
+        Some(self)
+    }
+
+    /// The checksum, highest byte first.
+    pub(super) fn value(&self) -> Vec<u8> {
+        match &self.state {
+            State::Crc(crc) => {
+                let bytes = crc.finalize().to_be_bytes();
+                bytes
+                    .into_iter()
+                    .skip(8 - self.algorithm.len_bytes())
+                    .collect()
+            }
+            State::Sha256(sha) => sha.clone().finalize().into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(lines: &str) -> Option<Expected> {
+        let text = format!("HTTP/1.1 200 OK\r\n{}\r\n\r\n", lines.replace('\n', "\r\n"));
+        Expected::of(&Head::parse(text.as_bytes()).unwrap().unwrap().0)
+    }
+
+    /// The check values of the catalogues ("123456789"), and SHA-256 by `sha256sum`, in base64.
+    const CHECKS: [(Algorithm, &str); 4] = [
+        (Algorithm::Crc64Nvme, "rosUhgp5mIg="),
+        (Algorithm::Crc32C, "4waSgw=="),
+        (Algorithm::Crc32, "y/Q5Jg=="),
+        (
+            Algorithm::Sha256,
+            "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=",
+        ),
+    ];
+
+    #[test]
+    fn checksums_are_those_of_the_catalogues() {
+        for (algorithm, base64) in CHECKS {
+            let mut sum = Sum::new(algorithm);
+            sum.update(b"1234");
+            sum.update(b"");
+            sum.update(b"56789");
+            let header = format!("x-amz-checksum-{}: {base64}", algorithm.name());
+            let expected = expected(&header).unwrap();
+            assert!(expected.is(&sum), "{algorithm:?}");
+            sum.update(b"0");
+            assert!(!expected.is(&sum), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn parts_join_to_the_whole_wherever_they_are_cut() {
+        let bytes: Vec<u8> = (0..1000_u32).map(|at| (at * at).to_le_bytes()[1]).collect();
+        for algorithm in Algorithm::ALL {
+            let of = |bytes: &[u8]| {
+                let mut sum = Sum::new(algorithm);
+                sum.update(bytes);
+                sum
+            };
+            for cut in [0, 1, 7, 512, 999, 1000] {
+                let joined = of(&bytes[..cut]).joined(&of(&bytes[cut..]));
+                assert_eq!(joined.is_some(), algorithm.joins());
+                if let Some(joined) = joined {
+                    assert_eq!(joined.value(), of(&bytes).value(), "{algorithm:?} {cut}");
+                    assert_eq!(joined.len_bytes(), 1000);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_checksums_of_whole_objects_count() {
+        let name = |lines: &str| expected(lines).map(|expected| expected.algorithm.name());
+        let crc = "x-amz-checksum-crc32: y/Q5Jg==";
+        assert_eq!(name(crc), Some("crc32"));
+        assert_eq!(
+            name(&format!("{crc}\nx-amz-checksum-type: FULL_OBJECT")),
+            Some("crc32")
+        );
+        assert_eq!(
+            name(&format!("{crc}\nx-amz-checksum-crc64nvme: rosUhgp5mIg=")),
+            Some("crc64nvme")
+        );
+        for lines in [
+            "etag: \"25f9e794323b453885f5181f1b624d0b\"",
+            &format!("{crc}\nx-amz-checksum-type: COMPOSITE"),
+            "x-amz-checksum-crc32: y/Q5Jg==-3",
+            "x-amz-checksum-crc32: rosUhgp5mIg=",
+            "x-amz-checksum-crc32: ???",
+            "x-amz-checksum-md5: JfnnlDI7RTiF9RgfG2JNCw==",
+        ] {
+            assert_eq!(name(lines), None, "{lines}");
+        }
+    }
+}

@@ -182,7 +182,7 @@ impl Inbound {
     /// to come, and at the end.
     #[expect(
         clippy::disallowed_methods,
-        reason = "heads and small answers; payload among them is counted by whoever lays it into a slab"
+        reason = "heads and small answers, not payload; what comes along of it is counted where it is laid into a slab"
     )]
     pub(super) fn take(&mut self, into: &mut [u8]) -> Result<usize, Breach> {
         while self.plain.is_empty() {

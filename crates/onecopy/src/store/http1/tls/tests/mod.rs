@@ -1,5 +1,8 @@
 //! The record layer against peers that are made here, against rustls as a server, and against `openssl s_server`.
-#![expect(clippy::disallowed_methods, reason = "tests copy what they compare")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "made up to be compared, not payload"
+)]
 
 mod fuzz;
 mod openssl;

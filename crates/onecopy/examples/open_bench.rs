@@ -28,13 +28,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = number("open_bench BYTES MEMORY_BYTES")?;
     let memory_len = number("open_bench BYTES MEMORY_BYTES")?;
 
-    let key = UnboundKey::new(&AES_128_GCM, &[7; 16]).map_err(|_| "no such key")?;
+    let key = UnboundKey::new(&AES_128_GCM, &[7; 16]).map_err(|_unspecified| "no such key")?;
     let key = LessSafeKey::new(key);
     let mut records = vec![0_u8; RECORDS * (INNER + TAG)];
     for (seq, record) in records.chunks_exact_mut(INNER + TAG).enumerate() {
         let (inner, tag) = record.split_at_mut(INNER);
         let sealed = key.seal_in_place_separate_tag(nonce(seq), Aad::from(HEADER), inner);
-        let sealed = sealed.map_err(|_| "cannot seal")?;
+        let sealed = sealed.map_err(|_unspecified| "cannot seal")?;
         for (to, from) in tag.iter_mut().zip(sealed.as_ref()) {
             *to = *from;
         }
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (inner, tag) = record.split_at(INNER);
             let out = &mut memory[at..at + INNER];
             key.open_separate_gather(nonce(seq), Aad::from(HEADER), inner, tag, out)
-                .map_err(|_| "cannot open")?;
+                .map_err(|_unspecified| "cannot open")?;
             at += INNER - 1;
             done += INNER - 1;
         }

@@ -303,7 +303,7 @@ fn to_front(hop: Option<&OpenHop>, scratch: &mut [u8], sealed: Range<usize>) {
         Some(hop) => copy::shift(hop, scratch, sealed, 0),
         #[expect(
             clippy::disallowed_methods,
-            reason = "part of a head or a small answer"
+            reason = "part of a head or a small answer, not payload"
         )]
         None => scratch.copy_within(sealed, 0),
     }

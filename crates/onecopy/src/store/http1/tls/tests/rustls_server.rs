@@ -11,8 +11,9 @@ use super::sockets::{
     PATIENCE, SUITES, connect, connector, hops, read_exact, serve, server_config,
 };
 use crate::buffer::Slab;
+use crate::error::ErrorKind;
+use crate::store::http1::failure::Failure;
 use crate::store::http1::gap::Gap;
-use crate::store::http1::tls::breach::Breach;
 use crate::sync;
 
 #[tokio::test]
@@ -145,7 +146,17 @@ async fn a_dropped_connection_says_goodbye_and_a_forged_record_is_answered() {
     let mut stream = connect(&connector, address).await.unwrap();
     stream.write(b"f").await.unwrap();
     let error = stream.read(&mut [0; 9]).await.unwrap_err();
-    assert!(Breach::is_in(&error), "{error}");
+    let failure = Failure::connection(error);
+    assert_eq!(
+        (failure.kind, failure.cause),
+        (ErrorKind::Unreachable, "tls")
+    );
+    assert!(failure.is_worth_retrying);
+    assert!(
+        failure.why.starts_with("TLS broke off: "),
+        "{}",
+        failure.why
+    );
     assert!(!stream.is_quiet());
     assert!(stream.read(&mut [0; 9]).await.is_err());
     drop(stream);

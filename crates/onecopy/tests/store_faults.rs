@@ -244,6 +244,37 @@ async fn a_denied_look_up_in_s3_says_that_it_may_be_missing() {
 }
 
 #[tokio::test]
+async fn nothing_of_an_odd_answer_counts() {
+    let longer = raw(
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked",
+        format!("3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1001)).as_bytes(),
+    );
+    let server = serve(vec![
+        (part(0, 500, 500), Then::Keep),
+        (longer.clone(), Then::Keep),
+        (part(0, 1000, 1000), Then::Keep),
+        (
+            raw("HTTP/1.1 200 OK\nContent-Length: 1000", &body(0, 1000)),
+            Then::Keep,
+        ),
+    ]);
+    let mut source = source(&server, true);
+    source.object.len_bytes = Some(1000);
+    read_source(&server, &source, 0, &[500])
+        .await
+        .assert_bytes(0, 500);
+    // Longer than the object, and then a part of it where all of it was asked for: one is forgiven and two are not.
+    let outcome = read_source(&server, &source, 0, &[1000]).await;
+    assert_eq!(outcome.kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        (outcome.retries(), outcome.requests.len()),
+        (vec![("bad_answer", 1)], 3)
+    );
+    let outcome = read_source(&server, &source, 0, &[1000]).await;
+    outcome.assert_bytes(0, 1000);
+}
+
+#[tokio::test]
 async fn dropping_a_read_closes_its_connection() {
     let server = serve(vec![
         (part(0, 1000, 10), Then::Hold),

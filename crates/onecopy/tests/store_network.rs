@@ -141,7 +141,7 @@ async fn many_ranges_refused_together_refresh_the_credentials_once() {
         let bucket = Arc::clone(&bucket);
         ranges.spawn(async move {
             // All are asked before the first is answered.
-            let key = format!("ttfb=500ms,status=400x1,code=ExpiredTokenx1/1000/{range}");
+            let key = format!("ttfb=1500msx1,status=400x1,code=ExpiredTokenx1/1000/{range}");
             bucket.read(&key, 1000).await.map(|_| ())
         });
     }

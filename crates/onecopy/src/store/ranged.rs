@@ -61,12 +61,14 @@ pub(super) async fn read_into(
     let mut retry = Retry::counted(origin.client(), hop.ledger());
     while !reading.is_done() {
         if let Err(failure) = reading.go_on().await {
-            let failure = reading.forgive(failure);
+            if failure.is_odd() {
+                // Nothing of an odd answer counts, and it may have written over what was there.
+                reading.filled = 0;
+            }
             let next = retry.after(failure).await;
             next.map_err(|failure| reading.error(failure))?;
         } else if reading.is_done() {
             retry.succeeded();
-            origin.client().served();
         }
     }
     if let Some(sum) = reading.sum.take() {
@@ -88,17 +90,6 @@ impl Reading<'_> {
             .len_bytes
             .map_or(u64::MAX, |len| len.saturating_sub(self.offset));
         self.room.min(left)
-    }
-
-    /// One odd answer (a page of a proxy, a range that was not asked for) from a server that has given right ones is
-    /// asked for once more: something on the way hiccups, too. From one that never did, it is how that server is.
-    fn forgive(&mut self, mut failure: Failure) -> Failure {
-        let is_odd = failure.kind == ErrorKind::Corrupt || failure.cause == "no_ranges";
-        if is_odd && self.origin.client().has_served() {
-            failure.is_worth_retrying = true;
-            failure.most_tries = Some(2);
-        }
-        failure
     }
 
     fn is_done(&self) -> bool {

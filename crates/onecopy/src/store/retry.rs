@@ -51,7 +51,10 @@ impl<'a> Retry<'a> {
     }
 
     /// Waits before the next try and notes it; gives the failure back where there is to be none.
-    pub(super) async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+    ///
+    /// One odd answer (a page of a proxy, a range that was not asked for) from a server that has given right ones is asked for
+    /// once more: something on the way hiccups, too. From one that never did, it is how that server is.
+    pub(super) async fn after(&mut self, mut failure: Failure) -> Result<(), Failure> {
         if failure.is_prompt {
             tracing::debug!(
                 cause = failure.cause,
@@ -60,6 +63,10 @@ impl<'a> Retry<'a> {
             );
             self.ledger.retried(failure.cause);
             return Ok(());
+        }
+        if failure.is_odd() && self.client.has_served() {
+            failure.is_worth_retrying = true;
+            failure.most_tries = Some(2);
         }
         let seen = self.note(failure.cause);
         if !failure.is_worth_retrying {
@@ -93,6 +100,7 @@ impl<'a> Retry<'a> {
     pub(super) fn succeeded(&self) {
         let given = if self.tries > 1 { GIVEN_BACK } else { GIVEN };
         self.client.retries().give(given);
+        self.client.served();
     }
 
     /// Waits until one more retry may be made. Says whether that came before `end`.

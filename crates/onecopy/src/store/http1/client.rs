@@ -52,7 +52,7 @@ pub(in crate::store) struct Client {
     limits: Limits,
     ledger: Arc<Ledger>,
     retries: Tokens,
-    /// Whether a range was ever read well.
+    /// Whether a range, a look-up or a listing ever went well.
     has_served: AtomicBool,
 }
 
@@ -97,12 +97,12 @@ impl Client {
         &self.ledger
     }
 
-    /// Notes that a range was read well.
+    /// Notes that a range, a look-up or a listing went well.
     pub(in crate::store) fn served(&self) {
         self.has_served.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a range was ever read well.
+    /// Whether one ever did.
     pub(in crate::store) fn has_served(&self) -> bool {
         self.has_served.load(Ordering::Relaxed)
     }
@@ -317,7 +317,7 @@ mod tests {
         let _listener = std::net::TcpListener::bind(hole).unwrap();
         let client = Client::new(&StoreConfig {
             limits: Limits {
-                first_byte_timeout: Duration::from_millis(300),
+                first_byte_timeout: Duration::from_millis(1500),
                 ..Limits::default()
             },
             ..StoreConfig::default()

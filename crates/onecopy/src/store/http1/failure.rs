@@ -61,6 +61,11 @@ impl Failure {
         failure.with_source(error)
     }
 
+    /// Whether the answer was not one to the question that was asked.
+    pub(in crate::store) fn is_odd(&self) -> bool {
+        self.kind == ErrorKind::Corrupt || self.cause == "no_ranges"
+    }
+
     /// A connection that failed.
     pub(in crate::store) fn connection(error: io::Error) -> Self {
         if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {

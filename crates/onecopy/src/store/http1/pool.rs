@@ -234,6 +234,8 @@ impl Lease {
         self.placed.praise();
         self.pool.ledger.answered(time);
         self.pool.recent.answered(time);
+        // Epochs end here, too, where no bodies are read, as with look-ups.
+        self.pool.took(0);
     }
 
     /// Notes that the connection broke, or brought nothing in time.

@@ -107,7 +107,6 @@ impl S3Store {
 
     fn told(&self, head: &Head) -> Told {
         Told {
-            is_known: true,
             expected: Origin::expected(self, head),
             etag: origin::etag(head),
         }

@@ -14,8 +14,6 @@ const MOST_OBJECTS: usize = 16 << 10;
 /// What a look-up told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
-    /// Whether the object could be looked up at all.
-    pub(super) is_known: bool,
     pub(super) expected: Option<Expected>,
     /// The version that it is the checksum of.
     pub(super) etag: Option<ETag>,
@@ -188,7 +186,6 @@ mod tests {
         let text = format!("HTTP/1.1 200 OK\r\nx-amz-checksum-crc32: {base64}\r\n\r\n");
         let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
         Told {
-            is_known: true,
             expected: Expected::of(&head),
             etag: Some(ETag(etag.into())),
         }
@@ -257,16 +254,16 @@ mod tests {
                     looked_up.fetch_add(1, crate::sync::Ordering::Relaxed);
                     sums.note(&object(None), told("y/Q5Jg==", "\"a\""));
                 };
-                sums.told(&object(None), look_up).await.is_known
+                sums.told(&object(None), look_up).await.expected.is_some()
             });
         }
-        while let Some(is_known) = running.join_next().await {
-            assert!(is_known.unwrap());
+        while let Some(is_told) = running.join_next().await {
+            assert!(is_told.unwrap());
         }
         assert_eq!(looked_up.load(crate::sync::Ordering::Relaxed), 1);
         let mut other = object(None);
         other.key = Key::new(*b"other");
-        assert!(!sums.told(&other, async {}).await.is_known);
+        assert!(sums.told(&other, async {}).await.expected.is_none());
     }
 
     #[test]

@@ -174,21 +174,18 @@ def onecopy_bench(
     keys: list[str],
     to: str,
     *options: str,
-    signs: bool = False,
     env: dict[str, str] | None = None,
     ca_bundle: Path | None = None,
 ) -> Run:
     """Run `onecopy bench` on objects of the server; the answer is its ledger.
 
-    Over HTTPS where a ca_bundle is named.
+    Signed; over HTTPS where a ca_bundle is named.
     """
     urls = [f"s3://{BUCKET}/{key}" for key in keys]
     scheme = "http" if ca_bundle is None else "https"
     endpoint = ["--endpoint-url", f"{scheme}://127.0.0.1:{port}"]
     if ca_bundle is not None:
         endpoint += ["--ca-bundle", str(ca_bundle)]
-    if not signs:
-        endpoint.append("--no-sign-request")
     command: Command = [ONECOPY, "bench", *urls, "--to", to, "--json", *endpoint, *options]
     account = {
         "AWS_ACCESS_KEY_ID": KEY_ID,

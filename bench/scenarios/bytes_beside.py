@@ -56,7 +56,7 @@ def fetch(client: str, port: int, folder: str, keys: list[str]) -> dict[str, Any
         return {"bytes": done.answer["bytes"], "seconds": done.wall, "cpu_seconds": done.cpu}
     if client == "onecopy":
         options = ["--connections", str(CONNECTIONS), "--memory", str(MEMORY)]
-        done = onecopy_bench(port, [f"beside-{folder}/"], "buffer", *options, signs=True)
+        done = onecopy_bench(port, [f"beside-{folder}/"], "buffer", *options)
         read = done.answer["payload_bytes"]
         return {"bytes": read, "seconds": done.wall, "cpu_seconds": done.cpu}
     with tempfile.NamedTemporaryFile("w", suffix=".keys") as listed:

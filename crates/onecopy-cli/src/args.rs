@@ -1,11 +1,15 @@
 //! What was typed. Nothing here does anything: each command turns its arguments into calls of the
 //! engine.
 
+mod transfer;
+
 use std::path::PathBuf;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 use onecopy::config::{AddressingStyle, OnError, Secret};
+
+pub(crate) use transfer::{CpArgs, CpFlags, RunArgs, SyncArgs, TransferArgs};
 
 /// Training data from object storage into memory, in as few copies as the machine allows.
 #[derive(Debug, Parser)]
@@ -44,20 +48,30 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Write objects' bytes to stdout, in order
     Cat(CatArgs),
+    /// Copy objects and files, one or many
+    Cp(CpArgs),
+    /// Make a folder or prefix like another
+    Sync(SyncArgs),
+    /// Carry out cp and sync commands, one a line
+    Run(RunArgs),
     /// Run a part of the path and print its ledger
     Bench(BenchArgs),
 }
 
 impl Command {
     /// Whether stdout carries bytes, so that nothing else may be written there.
-    pub(crate) const fn has_bytes_on_stdout(&self) -> bool {
-        matches!(self, Self::Cat(_))
+    pub(crate) fn has_bytes_on_stdout(&self) -> bool {
+        match self {
+            Self::Cat(_) => true,
+            Self::Cp(args) => args.is_to_stdout(),
+            _ => false,
+        }
     }
 }
 
 /// How to reach a store. `AWS_*` variables and profiles fill what is left open, as with the AWS
 /// tools.
-#[derive(Debug, Clone, Default, ClapArgs)]
+#[derive(Debug, Clone, Default, PartialEq, ClapArgs)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
     /// Where S3 is, if not at AWS
@@ -154,7 +168,7 @@ pub(crate) struct CatArgs {
 }
 
 /// How bytes are fetched.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, PartialEq, ClapArgs)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadingArgs {
     /// Memory for everything in flight [default: a quarter of what is free, at most 2GiB]

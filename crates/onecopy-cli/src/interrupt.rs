@@ -23,6 +23,11 @@ impl Interrupt {
         Ok(())
     }
 
+    /// The flag itself, for work of the engine that looks at it.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     /// Runs `work` on a thread of its own, while this one waits for Ctrl-C.
     pub(crate) fn watch<T: Send + 'static>(
         &self,

@@ -67,6 +67,8 @@ fn run_parsed(args: Args) -> Exit {
     let context = Context {
         interrupt: interrupt.clone(),
         progress: Progress::new(args.shown.is_quiet || args.shown.is_json),
+        output,
+        is_quiet: args.shown.is_quiet,
     };
     let is_quiet = args.shown.is_quiet;
     let result = interrupt.watch(move || commands::run(args.command, &context));

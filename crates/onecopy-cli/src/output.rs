@@ -78,6 +78,21 @@ impl Output {
         Exit::from(error)
     }
 
+    pub(crate) const fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Shows one line of a result that comes line by line. A reader that has gone away is no reason to stop the work.
+    pub(crate) fn line(&self, line: &str) {
+        let _gone = self.write(&format!("{line}\n"));
+    }
+
+    /// Says something beside the result, on stderr.
+    pub(crate) fn note(&self, line: &str) {
+        // There is nowhere to report that stderr is closed.
+        let _closed = writeln!(io::stderr(), "{line}");
+    }
+
     fn write(&self, text: &str) -> io::Result<()> {
         if self.is_stdout_taken {
             return io::stderr().write_all(text.as_bytes());

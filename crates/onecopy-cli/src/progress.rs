@@ -77,6 +77,11 @@ impl Bar {
     pub(crate) fn add(&self, count: u64) {
         self.0.inc(count);
     }
+
+    /// Runs `print` with the bar out of the way.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
 }
 
 impl Drop for Bar {

@@ -22,6 +22,9 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::Batch => "--batch",
         Setting::Size => "--size",
         Setting::Fields => "--fields",
+        Setting::Recursive => "--recursive",
+        Setting::DryRun => "--dry-run",
+        Setting::MaxDelete => "--max-delete",
         Setting::Route | Setting::Require | Setting::Device | Setting::Duplicates => return None,
     };
     Some(value.map_or_else(|| flag.to_owned(), |value| format!("{flag} {value}")))

@@ -17,6 +17,7 @@
 //! | [`device`] | batches to device memory |
 //! | [`pipeline`] | runs it all: stages, bounded queues, stop and join |
 //! | [`loader`] | the front door |
+//! | [`transfer`] | beside the flow: whole objects and files, from one place to another |
 //!
 //! `docs/ARCHITECTURE.md` says which room may import which; a test holds the code against it.
 
@@ -36,6 +37,7 @@ pub mod setting;
 pub mod size;
 pub mod store;
 pub mod sync;
+pub mod transfer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use loader::{Load, Loader, open};

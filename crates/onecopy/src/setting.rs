@@ -50,11 +50,17 @@ pub enum Setting {
     Fields,
     /// Which of two fields of one name to keep.
     Duplicates,
+    /// Whether a copy takes everything below a prefix or folder.
+    Recursive,
+    /// Whether a transfer only says what it would do.
+    DryRun,
+    /// How much a sync may delete.
+    MaxDelete,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -76,6 +82,9 @@ impl Setting {
         Self::Size,
         Self::Fields,
         Self::Duplicates,
+        Self::Recursive,
+        Self::DryRun,
+        Self::MaxDelete,
     ];
 
     /// Its name in texts.
@@ -103,6 +112,9 @@ impl Setting {
             Self::Size => "size",
             Self::Fields => "fields",
             Self::Duplicates => "duplicates",
+            Self::Recursive => "recursive",
+            Self::DryRun => "dry_run",
+            Self::MaxDelete => "max_delete",
         }
     }
 

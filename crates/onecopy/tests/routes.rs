@@ -9,6 +9,8 @@ use onecopy::Loader;
 use onecopy::config::{LoadConfig, StoreConfig, Variables};
 use onecopy::ledger::Report;
 use onecopy::sample::decode::{Decoder, Fit};
+use onecopy::sync::Arc;
+use onecopy::transfer::{CopySettings, Item, Observer, Settings, Stop};
 use onecopy_testkit::s3::S3Server;
 use onecopy_testkit::shards::{Field, ShardMaker};
 
@@ -164,4 +166,57 @@ fn stream_from_a_file_reads_once() {
     let report = load.report();
     assert_eq!(report.payload_bytes, fs::metadata(&paths[0]).unwrap().len());
     hold(&report, "stream from a file");
+}
+
+/// Copies one way and holds it against the table for a disk that takes O_DIRECT, or for one that does not.
+fn copy(server: &S3Server, from: &str, to: &str, title: &str, direct: &str) {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn item(&self, item: &Item<'_>) {
+            assert!(item.error.is_none(), "{item:?}");
+        }
+        fn moved(&self, _bytes: u64) {}
+    }
+    let settings = Settings {
+        store: config(server).store,
+        memory_bytes: Some(128 << 20),
+        ..Settings::default()
+    };
+    let observer: Arc<dyn Observer> = Arc::new(Nobody);
+    let how = CopySettings::default();
+    let stop = Stop::default();
+    let summary =
+        onecopy::transfer::copy(&[from.to_owned()], to, &settings, &how, &observer, &stop).unwrap();
+    let report = summary.ledger;
+    assert_eq!(summary.copied, 1);
+    let is_direct = report.hops.iter().any(|hop| hop.hop == direct);
+    let through = if is_direct { "past" } else { "through" };
+    hold(&report, &format!("{title}, {through} the page cache"));
+    let is_told = report.notes.iter().any(|note| note.contains("O_DIRECT"));
+    assert_eq!(is_told, !is_direct, "{:?}", report.notes);
+}
+
+#[test]
+fn whole_objects_are_copied_once_by_the_cpu_each_way() {
+    let server = S3Server::builder().start().unwrap();
+    server.create_bucket("data").unwrap();
+    server.put("data", "k", vec![7; 20 << 20]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    let file = file.to_str().unwrap();
+    copy(
+        &server,
+        "s3://data/k",
+        file,
+        "cp from S3 to a file",
+        "write_direct",
+    );
+    copy(
+        &server,
+        file,
+        "s3://data/l",
+        "cp from a file to S3",
+        "read_direct",
+    );
+    assert!(server.get("data", "l").unwrap() == server.get("data", "k").unwrap());
 }

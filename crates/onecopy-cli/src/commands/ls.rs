@@ -232,7 +232,7 @@ impl fmt::Display for Listing {
 }
 
 /// `1.5 MiB`, in the largest unit that gives at least 1.
-fn human(len_bytes: u64) -> String {
+pub(super) fn human(len_bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if len_bytes < 1024 {
         return format!("{len_bytes} B");

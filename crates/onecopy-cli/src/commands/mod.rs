@@ -1,11 +1,16 @@
 //! One file or folder per command. A command prints nothing: it returns a value for `output` to
-//! show. The one exception is `cat`, whose result is the bytes themselves.
+//! show. Exceptions are `cat`, whose result is the bytes themselves, and `cp` and `sync`, which show
+//! a line per item as it is done.
 
 mod bench;
 mod buckets;
 mod cat;
+mod cp;
 mod demo;
 mod ls;
+mod run;
+mod sync;
+mod transfer;
 
 use onecopy::Result;
 use onecopy::config::{Limits, LoadConfig, StoreConfig};
@@ -13,7 +18,7 @@ use onecopy::config::{Limits, LoadConfig, StoreConfig};
 use crate::args::{Command, ReadingArgs, StoreArgs};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::Shown;
+use crate::output::{Output, Shown};
 use crate::progress::Progress;
 
 /// What surrounds a command.
@@ -21,6 +26,9 @@ use crate::progress::Progress;
 pub(crate) struct Context {
     pub(crate) interrupt: Interrupt,
     pub(crate) progress: Progress,
+    /// For commands that have something to show before they are done.
+    pub(crate) output: Output,
+    pub(crate) is_quiet: bool,
 }
 
 /// What a command found, and the answer that it gives.
@@ -54,6 +62,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Outcome> {
         Command::Demo(args) => demo::run(&args, context),
         Command::Ls(args) => ls::run(&args, context),
         Command::Cat(args) => cat::run(&args, context),
+        Command::Cp(args) => cp::run(&args, context),
+        Command::Run(args) => run::run(&args, context),
+        Command::Sync(args) => sync::run(&args, context),
         Command::Bench(args) => bench::run(&args, context),
     }
 }

@@ -114,6 +114,16 @@ impl Ended {
         value
     }
 
+    /// It ended with an error after some items were done: 2, and one error of this text.
+    #[track_caller]
+    pub(crate) fn failed_after(&self, texts: &[&str]) {
+        assert_eq!(self.code, Some(2), "{self:?}");
+        assert_eq!(self.stderr.matches("onecopy: ").count(), 1, "{self:?}");
+        for text in texts.iter().chain(&["\nhelp: "]) {
+            assert!(self.stderr.contains(text), "{text:?} is not in {self:?}");
+        }
+    }
+
     /// It could not run: 2, nothing on stdout, and one error of this text with some help on stderr.
     #[track_caller]
     pub(crate) fn failed(&self, texts: &[&str]) {

@@ -3,6 +3,9 @@
 mod bench;
 mod cat;
 mod command;
+mod cp;
 mod demo;
 mod endings;
 mod ls;
+mod run;
+mod sync;

@@ -196,6 +196,13 @@ impl S3 for Api {
         Ok(S3Response::new(self.part(request).await?))
     }
 
+    async fn upload_part_copy(
+        &self,
+        request: S3Request<UploadPartCopyInput>,
+    ) -> S3Result<S3Response<UploadPartCopyOutput>> {
+        Ok(S3Response::new(self.copy_part(&request.input)?))
+    }
+
     async fn complete_multipart_upload(
         &self,
         request: S3Request<CompleteMultipartUploadInput>,

@@ -8,7 +8,7 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Result, s3_error};
 use super::checksums::Checksums;
 use super::multipart::Refusal;
 use super::service::{Api, internal};
-use super::store::{Attributes, Content, New};
+use super::store::{Attributes, Content, New, Object};
 
 /// Takes a body whole.
 async fn collect(body: Option<StreamingBlob>) -> S3Result<Bytes> {
@@ -171,20 +171,71 @@ impl Api {
         })
     }
 
-    pub(crate) fn copy(&self, input: CopyObjectInput) -> S3Result<CopyObjectOutput> {
-        let CopySource::Bucket { bucket, key, .. } = &input.copy_source else {
+    /// The object that a copy reads, and its bytes.
+    fn copied(
+        &self,
+        source: &CopySource,
+        if_match: Option<&ETagCondition>,
+    ) -> S3Result<(Object, Bytes)> {
+        let CopySource::Bucket { bucket, key, .. } = source else {
             return Err(s3_error!(NotImplemented));
         };
-        self.need_bucket(&input.bucket)?;
         let source = self.need_object(bucket, key)?;
-        let bytes = match source.content {
-            Content::Memory(bytes) => bytes,
+        check_conditions(Some(&source.etag), if_match, None)?;
+        let bytes = match &source.content {
+            Content::Memory(bytes) => bytes.clone(),
             Content::File(path) => Bytes::from(std::fs::read(path).map_err(internal)?),
         };
+        Ok((source, bytes))
+    }
+
+    pub(crate) fn copy_part(&self, input: &UploadPartCopyInput) -> S3Result<UploadPartCopyOutput> {
+        let (_, mut bytes) =
+            self.copied(&input.copy_source, input.copy_source_if_match.as_ref())?;
+        if let Some(range) = &input.copy_source_range {
+            let invalid = || s3_error!(InvalidArgument, "the range to copy is not valid");
+            let ends = range
+                .strip_prefix("bytes=")
+                .and_then(|ends| ends.split_once('-'));
+            let (first, last) = ends.ok_or_else(invalid)?;
+            let first: usize = first.parse().map_err(|_no_number| invalid())?;
+            let last: usize = last.parse().map_err(|_no_number| invalid())?;
+            if first > last || last >= bytes.len() {
+                return Err(invalid());
+            }
+            bytes = bytes.slice(first..=last);
+        }
+        let New { bytes, etag, .. } = New::simple(bytes, Attributes::default());
+        self.uploads
+            .add(&input.upload_id, input.part_number, etag.clone(), bytes)
+            .ok_or_else(|| s3_error!(NoSuchUpload))?;
+        let result = CopyPartResult {
+            e_tag: Some(ETag::Strong(etag)),
+            ..Default::default()
+        };
+        Ok(UploadPartCopyOutput {
+            copy_part_result: Some(result),
+            ..Default::default()
+        })
+    }
+
+    pub(crate) fn copy(&self, input: CopyObjectInput) -> S3Result<CopyObjectOutput> {
+        self.need_bucket(&input.bucket)?;
+        let (source, bytes) =
+            self.copied(&input.copy_source, input.copy_source_if_match.as_ref())?;
         let new = New {
             bytes,
             etag: source.etag.clone(),
-            attributes: source.attributes,
+            attributes: match &input.metadata_directive {
+                Some(directive) if directive.as_str() == MetadataDirective::REPLACE => Attributes {
+                    content_type: input.content_type,
+                    content_encoding: input.content_encoding,
+                    metadata: input.metadata,
+                    checksums: source.attributes.checksums,
+                    customer_key_md5: input.sse_customer_key_md5,
+                },
+                _ => source.attributes,
+            },
         };
         self.store
             .put(&input.bucket, &input.key, new)

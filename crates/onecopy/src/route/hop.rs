@@ -89,6 +89,15 @@ hops! {
     TlsCopy = "tls_copy": Scratch -> Pinned, Cpu, User, Copy;
     /// `pread` of a local file through the page cache.
     Read = "read": PageCache -> Pinned, Cpu, Kernel, Copy;
+    /// `pread` of a local file past the page cache (O_DIRECT): the disk's controller moves the bytes.
+    ReadDirect = "read_direct": Disk -> Pinned, Dma, Kernel, Copy;
+    /// `pwrite` of a local file into the page cache.
+    Write = "write": Pinned -> PageCache, Cpu, Kernel, Copy;
+    /// `pwrite` of a local file past the page cache (O_DIRECT).
+    WriteDirect = "write_direct": Pinned -> Disk, Dma, Kernel, Copy;
+    /// A request body out of its slab into the socket. Over TLS the library encrypts on the way, which is not counted
+    /// apart.
+    Send = "send": Pinned -> Socket, Cpu, Kernel, Copy;
     /// A member that lies in two slabs, put together.
     Straddle = "straddle": Pinned -> Heap, Cpu, User, Copy;
     /// Decompression of a shard (gzip, zstd).

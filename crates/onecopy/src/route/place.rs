@@ -11,6 +11,8 @@ pub enum Place {
     Socket,
     /// The kernel's page cache.
     PageCache,
+    /// A local disk.
+    Disk,
     /// A small buffer that is reused for every record or head, and stays in the CPU's cache.
     Scratch,
     /// A slab of the pool: page-aligned, recycled, locked in memory where the limits allow.
@@ -28,6 +30,7 @@ impl Place {
         match self {
             Self::Socket => "socket",
             Self::PageCache => "page_cache",
+            Self::Disk => "disk",
             Self::Scratch => "scratch",
             Self::Pinned => "pinned",
             Self::Batch => "batch",

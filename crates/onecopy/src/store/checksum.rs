@@ -4,7 +4,7 @@ use crc_fast::{CrcAlgorithm, Digest as Crc};
 use reqsign_core::hash::base64_decode;
 use sha2::{Digest as _, Sha256};
 
-use super::http1::Head;
+use http::HeaderMap;
 
 /// How a checksum is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,25 +54,35 @@ impl Algorithm {
 
 /// The checksum that a store gives for the whole of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Expected {
+pub struct Checksum {
     pub(super) algorithm: Algorithm,
     value: Vec<u8>,
 }
 
-impl Expected {
+impl Checksum {
     /// Reads the `x-amz-checksum-..` headers. None where there is none for the whole object: one that was made of the
     /// checksums of its parts is another thing.
-    pub(super) fn of(head: &Head) -> Option<Self> {
-        let is_whole = head
-            .header("x-amz-checksum-type")
-            .is_none_or(|kind| kind.eq_ignore_ascii_case("FULL_OBJECT"));
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+        // Without a word on its type, that of an object which was written in parts may be made of those of its parts, and
+        // not every store marks it so.
+        let is_whole = match header("x-amz-checksum-type") {
+            Some(kind) => kind.eq_ignore_ascii_case("FULL_OBJECT"),
+            None => !header("etag").is_some_and(is_of_parts),
+        };
         let mut all = Algorithm::ALL.into_iter().filter(|_| is_whole);
         all.find_map(|algorithm| {
-            let text = head.header(&format!("x-amz-checksum-{}", algorithm.name()))?;
+            let text = header(&format!("x-amz-checksum-{}", algorithm.name()))?;
             // `..-7` is made of the checksums of seven parts; that is no base64 either.
             let value = base64_decode(text).ok()?;
             (value.len() == algorithm.len_bytes()).then_some(Self { algorithm, value })
         })
+    }
+
+    /// Begins a sum of the same kind.
+    #[must_use]
+    pub fn begin(&self) -> Sum {
+        Sum::new(self.algorithm)
     }
 
     /// Whether `sum`, over the whole object, is this one.
@@ -81,9 +91,17 @@ impl Expected {
     }
 }
 
+/// Whether an ETag is that of an object written in parts: `"..-7"`.
+fn is_of_parts(etag: &str) -> bool {
+    let number = etag.trim_end_matches('"').rsplit_once('-');
+    number.is_some_and(|(_, count)| {
+        !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 /// A checksum over the bytes that have passed so far.
 #[derive(Debug, Clone)]
-pub(super) struct Sum {
+pub struct Sum {
     algorithm: Algorithm,
     state: State,
     len_bytes: u64,
@@ -123,7 +141,7 @@ impl Sum {
     }
 
     /// Takes the next bytes in.
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.state {
             State::Crc(crc) => crc.update(bytes),
             State::Sha256(sha) => sha.update(bytes),
@@ -144,6 +162,15 @@ impl Sum {
         Some(self)
     }
 
+    /// The checksum of the bytes that have passed.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        Checksum {
+            algorithm: self.algorithm,
+            value: self.value(),
+        }
+    }
+
     /// The checksum, highest byte first.
     pub(super) fn value(&self) -> Vec<u8> {
         match &self.state {
@@ -161,11 +188,12 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
+    use super::super::http1::Head;
     use super::*;
 
-    fn expected(lines: &str) -> Option<Expected> {
+    fn expected(lines: &str) -> Option<Checksum> {
         let text = format!("HTTP/1.1 200 OK\r\n{}\r\n\r\n", lines.replace('\n', "\r\n"));
-        Expected::of(&Head::parse(text.as_bytes()).unwrap().unwrap().0)
+        Checksum::of(&Head::parse(text.as_bytes()).unwrap().unwrap().0.headers)
     }
 
     /// The check values of the catalogues ("123456789"), and SHA-256 by `sha256sum`, in base64.
@@ -227,9 +255,15 @@ mod tests {
             name(&format!("{crc}\nx-amz-checksum-crc64nvme: rosUhgp5mIg=")),
             Some("crc64nvme")
         );
+        let parts = "etag: \"25f9e794323b453885f5181f1b624d0b-2\"";
+        assert_eq!(
+            name(&format!("{crc}\n{parts}\nx-amz-checksum-type: FULL_OBJECT")),
+            Some("crc32")
+        );
         for lines in [
             "etag: \"25f9e794323b453885f5181f1b624d0b\"",
             &format!("{crc}\nx-amz-checksum-type: COMPOSITE"),
+            &format!("{crc}\netag: \"25f9e794323b453885f5181f1b624d0b-2\""),
             "x-amz-checksum-crc32: y/Q5Jg==-3",
             "x-amz-checksum-crc32: rosUhgp5mIg=",
             "x-amz-checksum-crc32: ???",

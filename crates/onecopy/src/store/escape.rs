@@ -20,14 +20,16 @@ pub(super) fn characters(text: &str) -> impl Iterator<Item = (usize, char, bool)
 }
 
 /// `text` as it is meant, without its backslashes.
-pub(super) fn unescaped(text: &str) -> String {
+#[must_use]
+pub fn unescaped(text: &str) -> String {
     characters(text)
         .map(|(_, character, _)| character)
         .collect()
 }
 
 /// Whether `text` has what makes it a glob.
-pub(super) fn has_glob(text: &str) -> bool {
+#[must_use]
+pub fn has_glob(text: &str) -> bool {
     characters(text).any(|(_, character, is_escaped)| !is_escaped && WILD.contains(character))
 }
 

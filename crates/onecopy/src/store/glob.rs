@@ -9,8 +9,9 @@ use super::url::shown;
 use super::{Key, escape};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A pattern over whole keys.
-pub(super) struct Glob {
+/// A pattern over whole keys: `*` and `?` stay within a folder, `**` goes over folders, `[a-z]` is one of a set.
+#[derive(Debug, Clone)]
+pub struct Glob {
     matcher: GlobMatcher,
     /// As it is written: an object that bears this very name is meant, too.
     written: Key,
@@ -24,7 +25,7 @@ impl Glob {
     /// # Errors
     ///
     /// `InvalidInput` where it cannot be read.
-    pub(super) fn new(written: &Key, name: &str) -> Result<Self> {
+    pub fn new(written: &Key, name: &str) -> Result<Self> {
         let text = String::from_utf8_lossy(written.as_bytes());
         let built = GlobBuilder::new(&in_globset_words(&text))
             .literal_separator(true)
@@ -51,11 +52,14 @@ impl Glob {
     }
 
     /// What every match begins with.
-    pub(super) fn prefix(&self) -> &Key {
+    #[must_use]
+    pub fn prefix(&self) -> &Key {
         &self.prefix
     }
 
-    pub(super) fn is_match(&self, key: &Key) -> bool {
+    /// Whether `key` matches, or is the very pattern.
+    #[must_use]
+    pub fn is_match(&self, key: &Key) -> bool {
         *key == self.written || self.matcher.is_match(OsStr::from_bytes(key.as_bytes()))
     }
 }

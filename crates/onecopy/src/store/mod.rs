@@ -1,6 +1,6 @@
 //! Objects to buffers: URLs, listing, signing, and ranged reads straight into slabs.
 //!
-//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read. May import: buffer, ledger. Absent: any knowledge of
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read, send. May import: buffer, ledger. Absent: any knowledge of
 //! tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
 //! brings along, which is counted.
 
@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
+//! | `write` | what stores that can be written to promise |
 //! | `origin`, `ranged`, `retry`, `checksum` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
@@ -29,13 +30,18 @@ mod s3;
 mod stores;
 mod url;
 mod url_list;
+mod write;
 
+pub use checksum::{Checksum, Sum};
+pub use escape::{has_glob, unescaped};
+pub use glob::Glob;
 pub use object::{ETag, Key, Object};
 pub use resolve::{
-    Absent, Named, is_pattern, open_store, open_store_counted, resolve, resolve_with,
+    Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
 };
 pub use s3::{Bucket, list_buckets};
 pub use url::shown as shown_url;
+pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -130,6 +136,11 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// `Unsupported` for a store that cannot list (plain HTTP), `NotFound`, `Denied`, and what a request can meet.
     fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>>;
+
+    /// The writing side of the store, where it has one.
+    fn writer(&self) -> Option<&dyn Writer> {
+        None
+    }
 }
 
 /// An object and the store that holds it.

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, Method, header};
 
-use super::checksum::{Algorithm, Expected, Sum};
+use super::checksum::{Algorithm, Checksum, Sum};
 use super::http1::{Answer, Client, Failure, Head};
 use super::retry::Retry;
 use super::{BoxFuture, ETag, Object, dates};
@@ -42,7 +42,7 @@ pub(super) trait Origin: Send + Sync + std::fmt::Debug {
     fn found(&self, _object: &Object, _head: &Head) {}
 
     /// The checksum that an answer with the whole of an object brings along.
-    fn expected(&self, _head: &Head) -> Option<Expected> {
+    fn expected(&self, _head: &Head) -> Option<Checksum> {
         None
     }
 

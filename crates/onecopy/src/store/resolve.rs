@@ -96,6 +96,23 @@ pub fn is_pattern(url: &str) -> bool {
     escape::has_braces(url) || !is_http && escape::has_glob(url)
 }
 
+/// Everything that the braces in `url` stand for, in the order in which it is written. Backslashes stay.
+///
+/// # Errors
+///
+/// `LimitReached` for more than a million names, or braces that are nested too deep.
+pub fn expand_braces(url: &str) -> Result<Vec<String>> {
+    let names = Names::read(url)?;
+    if names.count() > MAX_NAMES {
+        let why = format!("it stands for more than {MAX_NAMES} names");
+        return Err(
+            Error::new(ErrorKind::LimitReached, "expand", shown(url), why)
+                .with_help("check the braces; name many objects by a prefix or a glob"),
+        );
+    }
+    Ok(names.iter().collect())
+}
+
 /// Finds the objects that `urls` name, in their order.
 ///
 /// Each may be

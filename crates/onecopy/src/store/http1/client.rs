@@ -25,6 +25,12 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 /// What is read on top where a head is longer than the guess: a few digits more, seldom a whole header.
 const HEAD_STEP: usize = 64;
 
+/// A body is written in pieces of this size, each of which must be taken within the time for a stall.
+const BODY_PIECE: usize = 256 << 10;
+
+/// How long a server that stopped taking a body may need to say why.
+const EARLY_ANSWER: Duration = Duration::from_secs(1);
+
 /// Retries that a client may make at once; after that come [`RETRIES_PER_SECOND`], one for every five requests that went
 /// well, and two for every retry that did. So a store that is well loses no time by an outburst of failures, and one that
 /// is ill is asked ten times a second and not a thousand times.
@@ -174,7 +180,11 @@ impl Client {
             let mut exchange = pin!(async {
                 let written = lease.connection.write(text).await;
                 written.map_err(|error| Broken::io(error, true))?;
-                read_head(lease).await
+                let sent = send_body(lease, &request.body, self.limits.stall_timeout).await;
+                match sent {
+                    Ok(()) => read_head(lease).await,
+                    Err(broken) => early_answer(lease, broken).await,
+                }
             });
             let mut outcome = None;
             if let Some(late) = late {
@@ -258,6 +268,37 @@ impl From<Failure> for Broken {
             failure,
             is_untouched: false,
         }
+    }
+}
+
+/// Writes a body from where it lies, piece by piece, so that a slow line is told from a stalled one.
+///
+/// # Copies
+///
+/// None in user space over plain HTTP; over TLS the library's own.
+async fn send_body(lease: &mut Lease, body: &[u8], stall: Duration) -> Result<(), Broken> {
+    for piece in body.chunks(BODY_PIECE) {
+        match time::timeout(stall, lease.connection.write(piece)).await {
+            Ok(written) => written.map_err(|error| Broken::io(error, true))?,
+            Err(_elapsed) => {
+                let why = format!("the other side took no bytes for {} ms", stall.as_millis());
+                return Err(Failure::new(ErrorKind::Unreachable, "stalled", why).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A server that refuses a body may say so before it has read all of it, and close. What it said tells more than the
+/// broken connection; that is not used again, since nobody knows how much of the body the server will still read.
+async fn early_answer(lease: &mut Lease, broken: Broken) -> Result<(Head, Vec<u8>), Broken> {
+    match time::timeout(EARLY_ANSWER, read_head(lease)).await {
+        Ok(Ok((mut head, rest))) => {
+            let close = http::HeaderValue::from_static("close");
+            head.headers.insert(http::header::CONNECTION, close);
+            Ok((head, rest))
+        }
+        _ => Err(broken),
     }
 }
 

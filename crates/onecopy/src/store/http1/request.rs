@@ -39,12 +39,9 @@ impl Request {
         LONGEST_CHANGE + Duration::from_secs(self.body.len() as u64 / SLOWEST_UPLOAD)
     }
 
-    /// Its bytes, for the endpoint itself or for a proxy on the way, which has to be told where it goes (RFC 9112, 3.2.2).
-    /// A proxy that only gives a tunnel is told so before, and never sees them.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a request head and the small body of a credential request, not payload"
-    )]
+    /// Its head, for the endpoint itself or for a proxy on the way, which has to be told where it goes (RFC 9112, 3.2.2).
+    /// A proxy that only gives a tunnel is told so before, and never sees it. The body follows from where it lies.
+    #[expect(clippy::disallowed_methods, reason = "a request head, not payload")]
     pub(super) fn encode(&self, proxy: Option<&Proxy>) -> Vec<u8> {
         let proxy = proxy.filter(|_| !self.endpoint.is_tls);
         let place = proxy.map_or_else(String::new, |_| self.endpoint.to_string());
@@ -69,7 +66,6 @@ impl Request {
             text.extend_from_slice(format!("content-length: {}\r\n", self.body.len()).as_bytes());
         }
         text.extend_from_slice(b"\r\n");
-        text.extend_from_slice(&self.body);
         text
     }
 }

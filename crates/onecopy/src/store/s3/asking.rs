@@ -24,6 +24,23 @@ pub(super) struct Ask {
     pub(super) path: String,
     pub(super) query: String,
     pub(super) with: With,
+    /// Headers of its own; all are signed.
+    pub(super) headers: HeaderMap,
+    pub(super) body: bytes::Bytes,
+}
+
+impl Ask {
+    /// Asks for something, and brings nothing along.
+    pub(super) fn new(method: Method, path: String, query: String, with: With) -> Self {
+        Self {
+            method,
+            path,
+            query,
+            with,
+            headers: HeaderMap::new(),
+            body: bytes::Bytes::new(),
+        }
+    }
 }
 
 /// What a request is signed with, and brings along.
@@ -83,7 +100,7 @@ impl S3Store {
     /// The signed request for `ask`.
     async fn signed(&self, ask: &Ask) -> Result<(Request, Stamp), Failure> {
         let place = self.home.place();
-        let mut headers = HeaderMap::new();
+        let mut headers = ask.headers.clone();
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         headers.insert(
             header::USER_AGENT,
@@ -96,7 +113,8 @@ impl S3Store {
             if let Some(key) = self.account.customer_key() {
                 key.add(&mut headers, &place.address.endpoint)?;
             }
-            if self.account.is_verifying() {
+            let is_read = matches!(ask.method, Method::GET | Method::HEAD);
+            if is_read && self.account.is_verifying() {
                 headers.insert("x-amz-checksum-mode", HeaderValue::from_static("ENABLED"));
             }
         }
@@ -113,7 +131,7 @@ impl S3Store {
             endpoint: place.address.endpoint.clone(),
             path_and_query: path,
             headers,
-            body: bytes::Bytes::new(),
+            body: ask.body.clone(),
         };
         let mut stamp = Stamp {
             place,
@@ -145,12 +163,12 @@ impl S3Store {
 
     /// CreateSession: a credential for this directory bucket alone.
     async fn open_session(&self) -> Result<reqsign_aws_v4::Credential, Failure> {
-        let ask = Ask {
-            method: Method::GET,
-            path: "/".to_owned(),
-            query: "session".to_owned(),
-            with: With::Account,
-        };
+        let ask = Ask::new(
+            Method::GET,
+            "/".to_owned(),
+            "session".to_owned(),
+            With::Account,
+        );
         let answer = self.exchange(&ask, &HeaderMap::new(), None).await?;
         if answer.head.status != 200 {
             let place = self.home.place();
@@ -175,12 +193,8 @@ impl S3Store {
     /// Why a HEAD was refused: it has no text, so the first byte is asked for in its place. None where that tells no
     /// more.
     async fn reason(&self, ask: &Ask) -> Option<Refusal> {
-        let ask = Ask {
-            method: Method::GET,
-            path: ask.path.clone(),
-            query: ask.query.clone(),
-            with: ask.with,
-        };
+        let (path, query) = (ask.path.clone(), ask.query.clone());
+        let ask = Ask::new(Method::GET, path, query, ask.with);
         let (mut request, stamp) = self.signed(&ask).await.ok()?;
         request.headers.extend(origin::range(0, 1));
         let answer = self.account.client().send(&request).await.ok()?;

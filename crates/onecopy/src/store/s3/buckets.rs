@@ -104,12 +104,7 @@ impl S3Store {
         let query = token.map_or_else(String::new, |token| {
             format!("continuation-token={}", encode_value(token.as_bytes()))
         });
-        let ask = Ask {
-            method: Method::GET,
-            path: "/".to_owned(),
-            query,
-            with: With::Account,
-        };
+        let ask = Ask::new(Method::GET, "/".to_owned(), query, With::Account);
         let asked = self.exchange(&ask, &HeaderMap::new(), None).await;
         let answer = asked.map_err(|failure| self.about_buckets(failure))?;
         if answer.head.status != 200 {

@@ -15,11 +15,13 @@
 
 mod account;
 mod address;
+mod asked;
 mod asking;
 mod aws;
 mod bucket;
 mod buckets;
 mod customer_key;
+mod delete;
 #[cfg(test)]
 mod fuzz;
 mod home;
@@ -27,23 +29,26 @@ mod keep;
 mod list;
 mod meaning;
 mod profile;
+mod proof;
 mod refusal;
 mod send;
 mod session;
 mod sign;
 mod signer;
 mod sums;
+mod write;
+mod write_xml;
 
 pub(super) use account::Account;
 pub use buckets::{Bucket, list_buckets};
 
 use http::{HeaderMap, Method};
 
-use super::checksum::{Algorithm, Expected, Sum};
+use super::checksum::{Algorithm, Checksum, Sum};
 use super::http1::{Answer, Client, Failure, Head};
 use super::origin::{self, Origin};
 use super::retry::Retry;
-use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, ranged};
+use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, Writer, ranged};
 use crate::error::{ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::sync::Arc;
@@ -113,12 +118,8 @@ impl S3Store {
     }
 
     async fn list_once(&self, request: &ListRequest) -> Result<ListPage, Failure> {
-        let ask = Ask {
-            method: Method::GET,
-            path: String::new(),
-            query: list::query(request),
-            with: With::Session,
-        };
+        let query = list::query(request);
+        let ask = Ask::new(Method::GET, String::new(), query, With::Session);
         let answer = self.exchange(&ask, &HeaderMap::new(), None).await?;
         if answer.head.status != 200 {
             return Err(self.refused(&Method::GET, answer).await);
@@ -147,15 +148,10 @@ impl Origin for S3Store {
         ledger: Option<&'a Ledger>,
     ) -> BoxFuture<'a, Result<Answer, Failure>> {
         Box::pin(async move {
-            let ask = Ask {
-                method,
-                path: format!("/{}", address::encode_key(object.key.as_bytes())),
-                query: object
-                    .version
-                    .as_deref()
-                    .map_or(String::new(), version_query),
-                with: With::Object,
-            };
+            let path = format!("/{}", address::encode_key(object.key.as_bytes()));
+            let version = object.version.as_deref();
+            let query = version.map_or(String::new(), version_query);
+            let ask = Ask::new(method, path, query, With::Object);
             self.exchange(&ask, &conditions, ledger).await
         })
     }
@@ -202,8 +198,8 @@ impl Origin for S3Store {
         }
     }
 
-    fn expected(&self, head: &Head) -> Option<Expected> {
-        Expected::of(head).filter(|_| self.account.is_verifying())
+    fn expected(&self, head: &Head) -> Option<Checksum> {
+        Checksum::of(&head.headers).filter(|_| self.account.is_verifying())
     }
 
     fn passed(
@@ -238,6 +234,10 @@ fn version_query(version: &str) -> String {
 }
 
 impl Store for S3Store {
+    fn writer(&self) -> Option<&dyn Writer> {
+        Some(self)
+    }
+
     fn read_into<'a>(
         &'a self,
         hop: &'a OpenHop,

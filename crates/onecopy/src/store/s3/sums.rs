@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
 use std::sync::OnceLock;
 
-use super::super::checksum::{Expected, Sum};
+use super::super::checksum::{Checksum, Sum};
 use super::super::{ETag, Key, Object};
 use crate::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ const MOST_OBJECTS: usize = 16 << 10;
 /// What a look-up told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
-    pub(super) expected: Option<Expected>,
+    pub(super) expected: Option<Checksum>,
     /// The version that it is the checksum of.
     pub(super) etag: Option<ETag>,
 }
@@ -186,7 +186,7 @@ mod tests {
         let text = format!("HTTP/1.1 200 OK\r\nx-amz-checksum-crc32: {base64}\r\n\r\n");
         let head = Head::parse(text.as_bytes()).unwrap().unwrap().0;
         Told {
-            expected: Expected::of(&head),
+            expected: Checksum::of(&head.headers),
             etag: Some(ETag(etag.into())),
         }
     }

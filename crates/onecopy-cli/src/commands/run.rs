@@ -1,0 +1,110 @@
+//! `onecopy run`: cp and sync commands, one a line.
+
+use std::io::BufRead;
+
+use clap::Parser;
+use onecopy::{Error, ErrorKind, Result};
+
+use super::{Context, Outcome, cp, sync};
+use crate::args::{Args, Command, CpArgs, RunArgs, SyncArgs};
+use crate::exit::Exit;
+
+/// What is carried out at a time.
+enum Batch {
+    /// Copies with the same flags, side by side.
+    Copies(Vec<CpArgs>),
+    Sync(Box<SyncArgs>),
+}
+
+pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Outcome> {
+    // All of them are read before any is carried out: a misspelt line is found while nothing is done.
+    let batches = read(&args.file)?;
+    let mut exit = Exit::Done;
+    let mut last = Outcome {
+        value: None,
+        remark: None,
+        exit,
+    };
+    for batch in batches {
+        context.interrupt.check()?;
+        if let Some(summary) = last.value.take().filter(|_| context.output.is_json()) {
+            context.output.show(summary.as_ref())?;
+        }
+        last = match &batch {
+            Batch::Copies(copies) => match copies.as_slice() {
+                [] => continue,
+                [first, ..] => cp::run_all(copies, &first.flags, context)?,
+            },
+            Batch::Sync(args) => sync::run(args, context)?,
+        };
+        if last.exit != Exit::Done {
+            exit = last.exit;
+        }
+    }
+    Ok(Outcome { exit, ..last })
+}
+
+fn read(file: &str) -> Result<Vec<Batch>> {
+    let failed = |error| {
+        Error::io("read the commands in", file, error)
+            .with_help("name a text file, or leave it out to read standard input")
+    };
+    let lines: Box<dyn BufRead> = if file == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::io::BufReader::new(
+            std::fs::File::open(file).map_err(failed)?,
+        ))
+    };
+    let mut batches = Vec::new();
+    for (number, line) in (1..).zip(lines.lines()) {
+        let line = line.map_err(failed)?;
+        let line = line.trim();
+        // A remark is a line of its own: # may stand in any key.
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let command = parse(line).map_err(|why| {
+            let place = format!("line {number} of {file}");
+            Error::new(ErrorKind::InvalidInput, "read", place, why)
+                .with_help("a line is cp or sync with its arguments; nothing was carried out")
+        })?;
+        add(&mut batches, command);
+    }
+    Ok(batches)
+}
+
+fn add(batches: &mut Vec<Batch>, command: Batch) {
+    match (batches.last_mut(), command) {
+        (Some(Batch::Copies(copies)), Batch::Copies(more))
+            if copies.first().map(|args| &args.flags) == more.first().map(|args| &args.flags) =>
+        {
+            copies.extend(more);
+        }
+        (_, command) => batches.push(command),
+    }
+}
+
+fn parse(line: &str) -> Result<Batch, String> {
+    let words = shlex::split(line).ok_or("a quote is not closed")?;
+    let words = words.iter().map(String::as_str);
+    let args =
+        Args::try_parse_from(std::iter::once("onecopy").chain(words)).map_err(|refusal| {
+            let text = refusal.to_string();
+            // The first paragraph says what is wrong; usage and tips follow.
+            let first = text.split("\n\n").next().unwrap_or_default();
+            let words: Vec<&str> = first
+                .trim_start_matches("error: ")
+                .split_whitespace()
+                .collect();
+            words.join(" ")
+        })?;
+    match args.command {
+        Command::Cp(args) if args.is_to_stdout() || args.sources.iter().any(|name| name == "-") => {
+            Err("standard input and output are not for batches".to_owned())
+        }
+        Command::Cp(args) => Ok(Batch::Copies(vec![args])),
+        Command::Sync(args) => Ok(Batch::Sync(Box::new(args))),
+        _ => Err("only cp and sync can stand here".to_owned()),
+    }
+}

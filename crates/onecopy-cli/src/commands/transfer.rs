@@ -1,0 +1,217 @@
+//! What `cp` and `sync` share: settings, a line per item, the summary.
+
+use std::fmt;
+
+use onecopy::setting::spelled;
+use onecopy::store::Attributes;
+use onecopy::sync::Arc;
+use onecopy::transfer::{Filter, Item, Observer, Settings, Stop, Summary};
+use onecopy::{Error, Result};
+use serde::Serialize;
+
+use super::ls::human;
+use super::{Context, Outcome, load_config};
+use crate::args::TransferArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::words;
+
+pub(super) fn settings(args: &TransferArgs) -> Result<Settings> {
+    let load = load_config(&args.store, &args.reading);
+    let mut filter = Filter::default();
+    for (is_included, pattern) in &args.rules.0 {
+        filter.add(*is_included, pattern)?;
+    }
+    Ok(Settings {
+        store: load.store,
+        memory_bytes: load.memory_bytes,
+        range_bytes: load.range_bytes,
+        filter,
+        is_dry_run: args.is_dry_run,
+        is_synced_to_disk: args.is_synced_to_disk,
+        is_following_links: !args.is_not_following_links,
+        attributes: attributes(args)?,
+        is_guessing_type: !args.attributes.is_not_guessing_type,
+        ..Settings::default()
+    })
+}
+
+fn attributes(args: &TransferArgs) -> Result<Attributes> {
+    let typed = &args.attributes;
+    let mut attributes = Attributes::default();
+    for (name, value) in [
+        ("content-type", &typed.content_type),
+        ("content-encoding", &typed.content_encoding),
+        ("content-disposition", &typed.content_disposition),
+        ("cache-control", &typed.cache_control),
+        ("x-amz-storage-class", &typed.storage_class),
+        ("x-amz-acl", &typed.acl),
+        ("x-amz-server-side-encryption", &typed.sse),
+        (
+            "x-amz-server-side-encryption-aws-kms-key-id",
+            &typed.sse_kms_key_id,
+        ),
+    ] {
+        if let Some(value) = value {
+            attributes.set(name, value)?;
+        }
+    }
+    for (name, value) in &typed.metadata {
+        attributes.set(&format!("x-amz-meta-{name}"), value)?;
+    }
+    Ok(attributes)
+}
+
+/// Runs `work` with an observer that prints a line per item, and makes the outcome of what it came to.
+pub(super) fn run(
+    operation: &'static str,
+    context: &Context,
+    work: impl FnOnce(&Arc<dyn Observer>, &Stop) -> Result<Summary>,
+) -> Result<Outcome> {
+    let lines = Arc::new(Lines {
+        output: context.output,
+        is_quiet: context.is_quiet,
+        bar: context.progress.bytes(operation),
+    });
+    let observer: Arc<dyn Observer> = Arc::<Lines>::clone(&lines);
+    let summary = work(&observer, &Stop::at(context.interrupt.flag()))?;
+    drop((observer, lines));
+    let exit = Exit::answer(summary.failed == 0);
+    let told = Told {
+        schema: 1,
+        operation,
+        summary,
+    };
+    if !context.is_quiet && !context.output.is_json() {
+        context.output.note(&told.line());
+    }
+    Ok(Outcome::new(told, exit))
+}
+
+/// The summary: as JSON the last object on stdout. As text it goes to stderr, so that stdout has items only.
+#[derive(Debug, Serialize)]
+struct Told {
+    schema: u32,
+    operation: &'static str,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Told {
+    fn line(&self) -> String {
+        let summary = &self.summary;
+        let seconds = summary.ledger.seconds;
+        let would = if summary.is_dry_run {
+            "would have "
+        } else {
+            ""
+        };
+        let mut line = format!(
+            "{would}copied {} ({}) in {seconds:.1} s, {:.2} GB/s",
+            summary.copied,
+            human(summary.copied_bytes),
+            summary.ledger.payload_bytes as f64 / 1e9 / seconds.max(1e-9),
+        );
+        for (count, word) in [
+            (summary.deleted, "deleted"),
+            (summary.unchanged, "unchanged"),
+            (summary.failed, "failed"),
+        ] {
+            if count > 0 {
+                line += &format!(", {word} {count}");
+            }
+        }
+        line
+    }
+}
+
+/// A line per item: on stdout what was done, on stderr what failed.
+struct Lines {
+    output: Output,
+    is_quiet: bool,
+    bar: Bar,
+}
+
+/// An item as JSON, in the form of s5cmd's.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    operation: &'static str,
+    success: bool,
+    source: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    len_bytes: Option<u64>,
+    is_dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failure {
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+impl Observer for Lines {
+    fn item(&self, item: &Item<'_>) {
+        self.bar.suspend(|| {
+            if let Some(error) = item.error {
+                self.output.note(&format!("onecopy: {}", told(error)));
+            }
+            if self.output.is_json() {
+                self.output.line(&json(item));
+            } else if item.error.is_none() && !self.is_quiet {
+                self.output.line(&text(item));
+            }
+        });
+    }
+
+    fn moved(&self, bytes: u64) {
+        self.bar.add(bytes);
+    }
+}
+
+/// An error with its help in the words of this command.
+fn told(error: &Error) -> String {
+    let text = format!("{error:#}");
+    match text.rsplit_once("\nhelp: ") {
+        Some((what, help)) => format!("{what}\nhelp: {}", spelled(help, words::flag)),
+        None => text,
+    }
+}
+
+fn text(item: &Item<'_>) -> String {
+    let planned = if item.is_planned { "(dry run) " } else { "" };
+    let target = item
+        .target
+        .map(|target| format!(" {target}"))
+        .unwrap_or_default();
+    format!("{planned}{} {}{target}", item.action.name(), item.source)
+}
+
+fn json(item: &Item<'_>) -> String {
+    let line = Line {
+        operation: item.action.name(),
+        success: item.error.is_none(),
+        source: item.source,
+        destination: item.target,
+        len_bytes: item.len_bytes,
+        is_dry_run: item.is_planned,
+        error: item.error.map(|error| Failure {
+            kind: error.kind().name(),
+            message: error.to_string(),
+            help: error.help().map(|help| spelled(help, words::flag)),
+        }),
+    };
+    serde_json::to_string(&line).unwrap_or_default()
+}

@@ -1,0 +1,228 @@
+//! `onecopy cp`
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use onecopy_testkit::fault::FaultServer;
+use serde_json::Value;
+
+use crate::command::{Ended, World, bare};
+
+fn lines(ended: &Ended) -> Vec<Value> {
+    let text = ended.text().lines();
+    text.map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_line_per_item_on_stdout_and_the_summary_on_stderr() {
+    let world = World::new();
+    world.put("p/a", "1");
+    world.put("p/d/b", "22");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let ended = world.run(&["cp", "-r", "s3://data/p/", out]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let mut seen: Vec<&str> = ended.text().lines().collect();
+    seen.sort_unstable();
+    let wanted = [
+        format!("cp s3://data/p/a {out}/a"),
+        format!("cp s3://data/p/d/b {out}/d/b"),
+    ];
+    assert_eq!(seen, wanted);
+    assert!(ended.stderr.starts_with("copied 2 (3 B) in "), "{ended:?}");
+    assert_eq!(fs::read(format!("{out}/d/b")).unwrap(), b"22");
+    let quiet = world.run(&["cp", "-q", "-r", out, "s3://data/q"]);
+    assert_eq!(
+        (quiet.code, quiet.text(), quiet.stderr.as_str()),
+        (Some(0), "", "")
+    );
+    assert_eq!(world.server.get("data", "q/d/b").unwrap().unwrap(), "22");
+    let dry = world.run(&["cp", "--dry-run", "s3://data/p/a", "s3://data/z"]);
+    assert_eq!(dry.text(), "(dry run) cp s3://data/p/a s3://data/z\n");
+    assert!(dry.stderr.starts_with("would have copied 1"), "{dry:?}");
+    assert_eq!(world.server.get("data", "z").unwrap(), None);
+}
+
+#[test]
+fn what_fails_is_told_on_stderr_and_the_answer_is_1() {
+    let world = World::new();
+    world.put("a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = format!("{}/", folder.path().display());
+    let ended = world.run(&["cp", "s3://data/nope", "s3://data/a", &out]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.text(), format!("cp s3://data/a {out}a\n"));
+    assert!(
+        ended
+            .stderr
+            .contains("onecopy: could not look up s3://data/nope"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.ends_with(", failed 1\n"), "{ended:?}");
+    world
+        .run(&["cp", "s3://data/", &out])
+        .failed(&["--recursive"]);
+    world
+        .run(&["cp", &out, &out])
+        .failed(&["both are on this machine"]);
+    let ended = Ended::from(bare(&["cp", "a"]).output().unwrap());
+    assert_eq!(ended.code, Some(2));
+}
+
+#[test]
+fn json_is_an_object_per_item_and_one_for_all() {
+    let world = World::new();
+    world.put("p/a", "123");
+    world.put("p/../b", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let ended = world.run(&["cp", "--json", "-r", "s3://data/p/", out]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let lines = lines(&ended);
+    let of = |source: &str| lines.iter().find(|line| line["source"] == source).unwrap();
+    let fine = of("s3://data/p/a");
+    assert_eq!(fine["operation"], "cp");
+    assert_eq!(
+        (&fine["success"], &fine["len_bytes"]),
+        (&true.into(), &3.into())
+    );
+    assert_eq!(fine["destination"], format!("{out}/a"));
+    let bad = of("s3://data/p/../b");
+    assert_eq!(
+        (&bad["success"], &bad["error"]["kind"]),
+        (&false.into(), &"invalid_input".into())
+    );
+    let summary = lines.last().unwrap();
+    assert_eq!(summary["schema"], 1);
+    assert_eq!(
+        [
+            &summary["copied"],
+            &summary["failed"],
+            &summary["copied_bytes"]
+        ],
+        [&Value::from(1), &1.into(), &3.into()]
+    );
+    assert_eq!(summary["ledger"]["payload_bytes"], 3);
+}
+
+#[test]
+fn rules_count_in_the_order_in_which_they_are_typed() {
+    let world = World::new();
+    for key in ["p/a.tar", "p/b.log", "p/d/c.tar"] {
+        world.put(key, "1");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for (rules, copied) in [
+        (&["--exclude", "*", "--include", "*.tar"][..], 2),
+        (&["--include", "*.tar", "--exclude", "*"], 0),
+        (&["--exclude", "d/*"], 2),
+        (
+            &[
+                "--exclude",
+                "*.tar",
+                "--include",
+                "d/*",
+                "--exclude",
+                "*c.tar",
+            ],
+            1,
+        ),
+    ] {
+        let args = ["cp", "--dry-run", "-r", "s3://data/p", out];
+        let ended = world.run(&[&args[..], rules].concat());
+        assert_eq!(ended.text().lines().count(), copied, "{rules:?} {ended:?}");
+    }
+    world
+        .run(&["cp", "-r", "s3://data/p", out, "--exclude", "a["])
+        .failed(&["a["]);
+}
+
+#[test]
+fn standard_input_and_output_are_dashes() {
+    let world = World::new();
+    let long: Vec<u8> = (0..11_000_003_u32).map(|n| n.to_le_bytes()[1]).collect();
+    for (key, bytes) in [("short", &b"hello"[..]), ("none", b""), ("long", &long)] {
+        let url = format!("s3://data/{key}");
+        let mut child = world
+            .command(&["cp", "--memory", "64MiB", "-", &url])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(bytes).unwrap();
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(
+            world.server.get("data", key).unwrap().unwrap() == bytes,
+            "{key}"
+        );
+        let back = world.run(&["cp", &url, "-"]);
+        assert!(back.stdout == bytes, "{key}");
+    }
+    assert_eq!(world.server.open_uploads(), 0);
+    world
+        .run(&["cp", "-", "s3://data/"])
+        .failed(&["name of its own"]);
+    world
+        .run(&["cp", "-r", "s3://data/", "-"])
+        .failed(&["one source"]);
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_half_done() {
+    let server = FaultServer::start().unwrap();
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let out = format!("{}/", folder.path().display());
+    let url = "s3://data/drip=1Bps/1000000/slow";
+    let args = ["cp", "--raw", "--range", "64KiB", url, &out];
+    let child = world
+        .command(&args)
+        .env("AWS_ENDPOINT_URL", server.endpoint())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.count("GET") < 2 {
+        std::thread::yield_now();
+    }
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(ended.stderr, "onecopy: could not finish: interrupted\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn attributes_are_written_and_help_has_examples() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    fs::write(&file, "x").unwrap();
+    let file = file.to_str().unwrap();
+    let flags = [
+        "--metadata",
+        "who=me",
+        "--content-type",
+        "text/x",
+        "--storage-class",
+        "STANDARD",
+    ];
+    let ended = world.run(&[&["cp", file, "s3://data/k"], &flags[..]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for command in ["cp", "sync"] {
+        let help = world.run(&[command, "--help"]);
+        assert!(help.text().contains("Examples:"), "{help:?}");
+    }
+    let bad = world.run(&["cp", file, "s3://data/k", "--metadata", "who"]);
+    assert_eq!(bad.code, Some(2), "{bad:?}");
+}

@@ -1,0 +1,79 @@
+//! `onecopy run`
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::command::{Ended, World};
+
+#[test]
+fn carries_out_a_command_a_line_from_a_file_or_standard_input() {
+    let world = World::new();
+    for n in 0..40 {
+        world.put(&format!("p/{n} #x"), format!("{n}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_owned();
+    let mut lines = String::from("# copies\n\n");
+    for n in 0..40 {
+        lines += &format!("cp 's3://data/p/{n} #x' {out}/\n");
+    }
+    lines += &format!("cp s3://data/none {out}/\nsync {out} s3://data/q/\n");
+    let file = folder.path().join("commands");
+    std::fs::write(&file, &lines).unwrap();
+    let ended = world.run(&["run", file.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.text().lines().count(), 80, "{ended:?}");
+    assert!(ended.stderr.contains("s3://data/none"), "{ended:?}");
+    assert_eq!(world.server.get("data", "q/7 #x").unwrap().unwrap(), "7");
+    let mut child = world
+        .command(&["run", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = format!("sync s3://data/q/ {out}\ncp -n 's3://data/p/1 #x' {out}/\n");
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let summaries: Vec<serde_json::Value> = ended
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &serde_json::Value| line["schema"] == 1)
+        .collect();
+    let unchanged: Vec<&serde_json::Value> = summaries.iter().map(|s| &s["unchanged"]).collect();
+    // Uploaded after it was written: the object is newer, and so copied again.
+    assert_eq!(summaries.len(), 2, "{ended:?}");
+    assert_eq!(unchanged[1], 1);
+}
+
+#[test]
+fn a_line_that_cannot_be_stops_all_before_anything_is_done() {
+    let world = World::new();
+    world.put("a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for (bad, why) in [
+        ("cp s3://data/a", "not provided"),
+        ("ls s3://data/", "only cp and sync"),
+        ("run x", "only cp and sync"),
+        ("cp 's3://data/a x", "quote"),
+        ("cp s3://data/a -", "standard input and output"),
+        ("fly me", "fly"),
+    ] {
+        let file = folder.path().join("commands");
+        std::fs::write(&file, format!("cp s3://data/a {out}/done\n{bad}\n")).unwrap();
+        let ended = world.run(&["run", file.to_str().unwrap()]);
+        ended.failed(&["line 2 of", why]);
+        assert!(!folder.path().join("done").exists());
+    }
+    world
+        .run(&["run", "/nonexistent"])
+        .failed(&["/nonexistent"]);
+}

@@ -1,0 +1,52 @@
+//! A request that writes, before it is signed.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use super::super::Attributes;
+use crate::ledger::OpenHop;
+
+/// A request that writes.
+pub(super) struct Asked<'a> {
+    pub(super) method: Method,
+    pub(super) key: &'a [u8],
+    pub(super) query: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// Where the body is payload: the hop that counts it.
+    pub(super) hop: Option<&'a OpenHop>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(method: Method, key: &'a [u8], query: impl Into<String>) -> Self {
+        Self {
+            method,
+            key,
+            query: query.into(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            hop: None,
+        }
+    }
+
+    pub(super) fn with_attributes(mut self, attributes: &Attributes) -> Self {
+        for (name, value) in attributes.iter() {
+            self.set(name, value);
+        }
+        self
+    }
+
+    pub(super) fn with_xml(mut self, xml: String) -> Self {
+        self.set("content-type", "application/xml");
+        self.body = Bytes::from(xml);
+        self
+    }
+
+    /// Sets a header; what cannot stand in one was refused by [`Attributes::set`] or never comes up.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            self.headers.insert(name, value);
+        }
+    }
+}

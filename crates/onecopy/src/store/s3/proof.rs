@@ -1,0 +1,114 @@
+//! How a body is vouched for on its way to the store, and how long sending it kept a core busy.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use crc_fast::CrcAlgorithm::Crc64Nvme;
+use md5::Md5;
+use sha2::{Digest, Sha256};
+
+use super::super::Part;
+
+/// What vouches for a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// A SHA-256 that is part of the signature.
+    Sha256,
+    /// A CRC64NVME that the store checks and keeps with the object.
+    Crc64Nvme,
+    /// The connection itself.
+    Tls,
+}
+
+/// In hexadecimal digits, as a signature wants it.
+pub(super) fn sha256(body: &[u8]) -> String {
+    base16ct_lower(&Sha256::digest(body))
+}
+
+fn base16ct_lower(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _always_ok = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// In base64, as `Content-MD5` wants it.
+pub(super) fn md5(body: &[u8]) -> String {
+    BASE64_STANDARD.encode(Md5::digest(body))
+}
+
+pub(super) fn crc64nvme(body: &[u8]) -> u64 {
+    crc_fast::checksum(Crc64Nvme, body)
+}
+
+/// A checksum as S3 writes it.
+pub(super) fn base64(crc: u64) -> String {
+    BASE64_STANDARD.encode(crc.to_be_bytes())
+}
+
+/// The CRC64NVME of parts put together, where each has one.
+pub(super) fn whole(parts: &[Part]) -> Option<u64> {
+    let mut parts = parts.iter();
+    let first = parts.next()?.crc64nvme?;
+    parts.try_fold(first, |whole, part| {
+        let next = part.crc64nvme?;
+        Some(crc_fast::checksum_combine(
+            Crc64Nvme,
+            whole,
+            next,
+            part.len_bytes,
+        ))
+    })
+}
+
+/// Runs `work`, and says how long it kept a core busy: system calls and encryption, and no waiting.
+pub(super) async fn busy<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let mut work = pin!(work);
+    let mut busy = Duration::ZERO;
+    let done = poll_fn(|context| {
+        let start = Instant::now();
+        let polled = work.as_mut().poll(context);
+        busy += start.elapsed();
+        polled
+    })
+    .await;
+    (done, busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::ETag;
+
+    #[test]
+    fn digests_are_written_as_the_service_writes_them() {
+        assert!(sha256(b"").starts_with("e3b0c44298fc1c14"));
+        assert_eq!(md5(b""), "1B2M2Y8AsgTpgAmY7PhCfg==");
+        // The check value of CRC-64/NVME.
+        assert_eq!(crc64nvme(b"123456789"), 0xAE8B_1486_0A79_9888);
+        assert_eq!(base64(0xAE8B_1486_0A79_9888), "rosUhgp5mIg=");
+    }
+
+    #[test]
+    fn parts_put_together_have_the_checksum_of_the_whole() {
+        let part = |number, text: &[u8], is_known: bool| Part {
+            number,
+            etag: ETag("x".into()),
+            len_bytes: text.len() as u64,
+            crc64nvme: is_known.then(|| crc64nvme(text)),
+        };
+        let parts = [
+            part(1, b"1234", true),
+            part(2, b"", true),
+            part(3, b"56789", true),
+        ];
+        assert_eq!(whole(&parts), Some(crc64nvme(b"123456789")));
+        assert_eq!(whole(&[part(1, b"1", true), part(2, b"2", false)]), None);
+        assert_eq!(whole(&[]), None);
+    }
+}

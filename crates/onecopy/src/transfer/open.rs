@@ -1,0 +1,214 @@
+//! From what people write to the places that are copied from and to.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::entry::Place;
+use super::folder::Root;
+use super::job::{Goal, Origin};
+use super::settings::Settings;
+use super::sync::Sides;
+use super::walk::Walk;
+use crate::config::StoreConfig;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::store::{Key, Named, Object, Store, open_store_counted, shown_url};
+use crate::sync::Arc;
+
+/// What a URL or path names.
+#[derive(Debug, Clone)]
+pub(super) enum Spot {
+    /// A bucket's store, and a key or prefix in it.
+    Bucket { store: Arc<dyn Store>, key: Vec<u8> },
+    /// An object on a web server.
+    Web {
+        store: Arc<dyn Store>,
+        object: Object,
+    },
+    /// A path of this machine.
+    Path(PathBuf),
+    /// `-`.
+    Standard,
+}
+
+/// Opens stores, each bucket once, so that all that is read from it shares its connections.
+#[derive(Debug)]
+pub(super) struct Opener {
+    config: StoreConfig,
+    ledger: Arc<Ledger>,
+    buckets: HashMap<String, Arc<dyn Store>>,
+    roots: HashMap<PathBuf, Arc<Root>>,
+}
+
+impl Opener {
+    pub(super) fn new(config: &StoreConfig, ledger: &Arc<Ledger>) -> Self {
+        Self {
+            config: config.clone(),
+            ledger: Arc::clone(ledger),
+            buckets: HashMap::new(),
+            roots: HashMap::new(),
+        }
+    }
+
+    /// The folder at `path`, so that all that is written below it shares the folders that are held open.
+    pub(super) fn root(&mut self, path: PathBuf) -> Arc<Root> {
+        let root = self.roots.entry(path);
+        Arc::clone(root.or_insert_with_key(|path| Arc::new(Root::new(path))))
+    }
+
+    fn store(&self, url: &str) -> Result<(Arc<dyn Store>, Named)> {
+        open_store_counted(url, &self.config, &self.ledger)
+    }
+
+    pub(super) fn open(&mut self, url: &str) -> Result<Spot> {
+        if url == "-" {
+            return Ok(Spot::Standard);
+        }
+        let scheme = url
+            .split_once("://")
+            .map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match scheme.as_deref() {
+            None => {
+                if url.is_empty() {
+                    self.store(url)?;
+                }
+                Ok(Spot::Path(PathBuf::from(url)))
+            }
+            Some("file") => match self.store(url)?.1 {
+                Named::Object(object) => Ok(Spot::Path(path(&object.key))),
+                Named::Prefix(key) => Ok(Spot::Path(path(&key))),
+            },
+            Some("s3") => {
+                let rest = url.get("s3://".len()..).unwrap_or_default();
+                let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+                let store = match self.buckets.get(bucket) {
+                    Some(store) => Arc::clone(store),
+                    None => {
+                        let store = self.store(&format!("s3://{bucket}"))?.0;
+                        self.buckets.insert(bucket.to_owned(), Arc::clone(&store));
+                        store
+                    }
+                };
+                let key = key.as_bytes().into();
+                Ok(Spot::Bucket { store, key })
+            }
+            Some(_) => match self.store(url)? {
+                (store, Named::Object(object)) => Ok(Spot::Web { store, object }),
+                (_, Named::Prefix(_)) => {
+                    let why = "it names no object";
+                    Err(Error::new(
+                        ErrorKind::InvalidInput,
+                        "use",
+                        shown_url(url),
+                        why,
+                    ))
+                }
+            },
+        }
+    }
+}
+
+fn path(key: &Key) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(key.as_bytes()))
+}
+
+/// A prefix or path as a folder: with a slash at its end, unless it is empty.
+pub(super) fn as_folder(key: &[u8]) -> Vec<u8> {
+    let mut key: Vec<u8> = key.into();
+    if !key.is_empty() && !key.ends_with(b"/") {
+        key.push(b'/');
+    }
+    key
+}
+
+/// Both sides of a sync.
+pub(super) fn sides(
+    source: &str,
+    target: &str,
+    settings: &Settings,
+    ledger: &Arc<Ledger>,
+) -> Result<Sides> {
+    let mut opener = Opener::new(&settings.store, ledger);
+    let (from, to) = (opener.open(source)?, opener.open(target)?);
+    if let (Spot::Path(_), Spot::Path(_)) = (&from, &to) {
+        return Err(both_here(source, target));
+    }
+    let (source_place, origin) = listed(from, source, settings.is_following_links, false)?;
+    let (target_place, goal) = match to {
+        Spot::Path(ref path) => {
+            let root = Arc::new(Root::new(path));
+            let (place, _) = listed(to, target, false, true)?;
+            (place, Goal::Folder(root))
+        }
+        Spot::Bucket { ref store, ref key } => {
+            let goal = Goal::Bucket {
+                store: Arc::clone(store),
+                prefix: as_folder(key),
+            };
+            (listed(to, target, false, true)?.0, goal)
+        }
+        Spot::Web { .. } | Spot::Standard => return Err(no_target(target)),
+    };
+    Ok(Sides {
+        source: source_place,
+        origin,
+        target: target_place,
+        goal,
+        shown: target.to_owned(),
+    })
+}
+
+pub(super) fn both_here(source: &str, target: &str) -> Error {
+    let why = "both are on this machine";
+    let what = format!("{source} and {target}");
+    Error::new(ErrorKind::InvalidInput, "copy between", what, why)
+        .with_help("name s3:// on one side at least; for files there are cp and rsync")
+}
+
+pub(super) fn no_target(target: &str) -> Error {
+    let why = "this kind of place cannot be written to";
+    Error::new(ErrorKind::Unsupported, "write to", shown_url(target), why)
+        .with_help("write to s3:// or to a folder")
+}
+
+/// What is below a spot, as a listing and as where things come from.
+pub(super) fn listed(
+    spot: Spot,
+    url: &str,
+    is_following_links: bool,
+    is_target: bool,
+) -> Result<(Place, Origin)> {
+    match spot {
+        Spot::Bucket { store, key } => {
+            let origin = Origin::Store(Arc::clone(&store));
+            let place = Place::Bucket {
+                store,
+                prefix: Key::new(as_folder(&key)),
+                beginning: Vec::new(),
+                url: url.to_owned(),
+            };
+            Ok((place, origin))
+        }
+        Spot::Path(path) => {
+            if path.exists() && !path.is_dir() {
+                let why = "it is a file where a folder is needed";
+                return Err(Error::new(ErrorKind::InvalidInput, "list", url, why)
+                    .with_help("copy single files with onecopy cp"));
+            }
+            let how = Walk {
+                is_following_links,
+                is_target,
+            };
+            let origin = Origin::Folder(path.clone());
+            Ok((Place::Folder { path, how }, origin))
+        }
+        Spot::Web { .. } | Spot::Standard => {
+            let why = "what is there cannot be listed";
+            Err(
+                Error::new(ErrorKind::Unsupported, "list", shown_url(url), why)
+                    .with_help("use s3:// or a folder"),
+            )
+        }
+    }
+}

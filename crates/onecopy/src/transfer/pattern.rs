@@ -1,0 +1,94 @@
+//! Sources that stand for what they match.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::entry::Place;
+use super::open::Spot;
+use super::settings::CopySettings;
+use crate::error::Result;
+use crate::store::{Glob, Key, expand_braces, has_glob, unescaped};
+use crate::sync::Arc;
+
+/// One name out of a source.
+#[derive(Debug)]
+pub(super) struct Name {
+    /// As it is meant, without backslashes; a pattern as it is written.
+    pub(super) text: String,
+    /// Whether it stands for what it matches.
+    pub(super) is_pattern: bool,
+}
+
+/// The names that a source stands for. Where a file bears the very name, or with `is_raw`, it means itself. In an HTTP URL
+/// `?` begins a query.
+pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
+    let plain = |text: &str| Name {
+        text: text.to_owned(),
+        is_pattern: false,
+    };
+    if how.is_raw || Path::new(source).exists() {
+        return Ok(vec![plain(source)]);
+    }
+    let is_http = source.starts_with("http://") || source.starts_with("https://");
+    let names = expand_braces(source)?.into_iter().map(|text| {
+        if has_glob(&text) && !is_http && !Path::new(&text).exists() {
+            Name {
+                text,
+                is_pattern: true,
+            }
+        } else {
+            plain(&unescaped(&text))
+        }
+    });
+    Ok(names.collect())
+}
+
+/// A glob, taken apart where its listing begins.
+pub(super) struct Pattern {
+    glob: Glob,
+    /// What stands before the folder that is listed, its slash included.
+    folder: Vec<u8>,
+    /// What every match goes on with behind it.
+    beginning: Vec<u8>,
+}
+
+impl Pattern {
+    pub(super) fn new(key: &[u8], name: &str) -> Result<Self> {
+        let glob = Glob::new(&Key::new(key), name)?;
+        let prefix = glob.prefix().as_bytes();
+        let end = prefix
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .map_or(0, |at| at + 1);
+        let (folder, beginning) = prefix.split_at(end);
+        let (folder, beginning) = (folder.into(), beginning.into());
+        Ok(Self {
+            glob,
+            folder,
+            beginning,
+        })
+    }
+
+    /// The folder below which everything lies that can match.
+    pub(super) fn below(&self, spot: &Spot) -> Spot {
+        match spot {
+            Spot::Bucket { store, .. } => Spot::Bucket {
+                store: Arc::clone(store),
+                key: self.folder.clone(),
+            },
+            _ => Spot::Path(PathBuf::from(std::ffi::OsStr::from_bytes(&self.folder))),
+        }
+    }
+
+    /// Makes a listing ask for no more than what can match.
+    pub(super) fn narrow(&self, place: &mut Place) {
+        if let Place::Bucket { beginning, .. } = place {
+            beginning.clone_from(&self.beginning);
+        }
+    }
+
+    pub(super) fn is_match(&self, relative: &[u8]) -> bool {
+        self.glob
+            .is_match(&Key::new([&self.folder[..], relative].concat()))
+    }
+}

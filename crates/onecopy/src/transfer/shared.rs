@@ -1,0 +1,194 @@
+//! What all items of one transfer share.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::memory::Memory;
+use super::settings::{Action, Item, Observer, Settings, Stop, Summary};
+use crate::config::default_memory_bytes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::{Ledger, OpenHop};
+use crate::route::{Hop, Route};
+use crate::size::{MIB, PAGE};
+use crate::sync::{Arc, Mutex};
+
+/// How often a transfer looks whether it is to stop: well within the time in which a command must end after Ctrl-C.
+const STOP_TICK: Duration = Duration::from_millis(25);
+
+/// Ranges in flight per connection: one on the wire, and one that waits for the disk.
+const RANGES_PER_CONNECTION: usize = 2;
+
+/// Memory below this holds too few ranges for anything to overlap.
+const LEAST_MEMORY: usize = 16 * MIB;
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) copied: u64,
+    pub(super) copied_bytes: u64,
+    pub(super) deleted: u64,
+    pub(super) unchanged: u64,
+    pub(super) failed: u64,
+}
+
+/// The surroundings of every item.
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) memory: Memory,
+    pub(super) ledger: Arc<Ledger>,
+    /// One permit per range that is on its way.
+    flights: Arc<Semaphore>,
+    observer: Arc<dyn Observer>,
+    stop: Stop,
+    /// Guards the counts; held for an addition.
+    counts: Mutex<Counts>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        shown: String,
+        mut settings: Settings,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+    ) -> Result<Arc<Self>> {
+        let memory_bytes = settings.memory_bytes.unwrap_or_else(default_memory_bytes);
+        if memory_bytes < LEAST_MEMORY {
+            let why = format!("it is less than {} MiB", LEAST_MEMORY / MIB);
+            let target = format!("{memory_bytes} bytes of memory");
+            return Err(Error::new(ErrorKind::InvalidInput, "use", target, why)
+                .with_help("256MiB is a good start"));
+        }
+        // Whole pages, for O_DIRECT; and several ranges must fit.
+        settings.range_bytes = settings.range_bytes.clamp(PAGE, memory_bytes / 8) / PAGE * PAGE;
+        let ledger = Ledger::open(shown, Route::Stream, "disk");
+        let flights = settings.store.limits.connections.max(1) * RANGES_PER_CONNECTION;
+        Ok(Arc::new(Self {
+            memory: Memory::new(memory_bytes, settings.is_locking, &ledger),
+            ledger,
+            flights: Arc::new(Semaphore::new(flights.min(Semaphore::MAX_PERMITS))),
+            settings,
+            observer,
+            stop,
+            counts: Mutex::new(Counts::default()),
+        }))
+    }
+
+    pub(super) fn hop(&self, hop: Hop) -> OpenHop {
+        self.ledger.hop(hop)
+    }
+
+    /// Waits until one more range may be on its way.
+    pub(super) async fn flight(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.flights).acquire_owned().await;
+        permit.map_err(|closed| Error::bug("begin a range", closed.to_string()))
+    }
+
+    /// How many ranges may be on their way.
+    pub(super) fn most_flights(&self) -> usize {
+        self.settings.store.limits.connections.max(1) * RANGES_PER_CONNECTION
+    }
+
+    /// Bytes that are at their target.
+    pub(super) fn moved(&self, bytes: u64) {
+        self.ledger.mark_first();
+        self.ledger.delivered_bytes(bytes);
+        self.observer.moved(bytes);
+    }
+
+    pub(super) fn unchanged(&self) {
+        self.counts.lock().unchanged += 1;
+    }
+
+    /// Counts and tells an item that is done.
+    pub(super) fn done(
+        &self,
+        action: Action,
+        source: &str,
+        target: Option<&str>,
+        result: &Result<Option<u64>>,
+    ) {
+        let is_planned = self.settings.is_dry_run;
+        let len_bytes = result.as_ref().ok().copied().flatten();
+        {
+            let mut counts = self.counts.lock();
+            match (result, action) {
+                (Ok(_), Action::Copy) => {
+                    counts.copied += 1;
+                    counts.copied_bytes += len_bytes.unwrap_or(0);
+                }
+                (Ok(_), Action::Delete) => counts.deleted += 1,
+                (Err(_), _) => counts.failed += 1,
+            }
+        }
+        self.observer.item(&Item {
+            action,
+            source,
+            target,
+            len_bytes,
+            is_planned,
+            error: result.as_ref().err(),
+        });
+    }
+
+    /// Counts and tells an item that cannot be done.
+    pub(super) fn refused(&self, source: &str, target: Option<&str>, error: Error) {
+        self.done(Action::Copy, source, target, &Err(error));
+    }
+
+    /// Runs `work` until it is done or the transfer is to stop. `work` is then dropped.
+    pub(super) async fn until_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.stopped() => Err(cancelled()),
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+
+    async fn stopped(&self) {
+        while !self.stop.is_set() {
+            tokio::time::sleep(STOP_TICK).await;
+        }
+    }
+
+    /// What it came to.
+    pub(super) fn summary(&self) -> Summary {
+        self.ledger.finish();
+        let counts = *self.counts.lock();
+        Summary {
+            copied: counts.copied,
+            copied_bytes: counts.copied_bytes,
+            deleted: counts.deleted,
+            unchanged: counts.unchanged,
+            failed: counts.failed,
+            is_dry_run: self.settings.is_dry_run,
+            ledger: self.ledger.report(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Shared({:?})", self.counts.lock())
+    }
+}
+
+/// The error of what was stopped.
+pub(super) fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "finish", "", "interrupted")
+}
+
+/// Runs `work`, which may wait for a disk, where waiting harms nobody.
+pub(super) async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.unwrap_or_else(|error| Err(Error::bug("use the disk", error.to_string())))
+}

@@ -1,0 +1,9 @@
+//! Whole objects and files from one place to another.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod choice;
+mod download;
+mod relay;
+mod sync;
+mod upload;
+mod world;

@@ -8,6 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -72,7 +73,7 @@ pub fn no_thread(name: &str, error: io::Error) -> Error {
 /// # Errors
 ///
 /// `LimitReached`, as [`spawn`].
-pub(crate) fn check_threads(name: &str, count: usize) -> Result<()> {
+fn check_threads(name: &str, count: usize) -> Result<()> {
     let (release, held) = channel::bounded::<()>(0);
     let mut threads = Vec::new();
     let started = (0..count).try_for_each(|_| {
@@ -209,6 +210,26 @@ impl Shared {
         }
         state.threads -= 1;
     }
+}
+
+/// A runtime for the network, a thread for each of up to eight cores, named `onecopy-<name>`.
+///
+/// `LimitReached` where the system starts no more threads.
+pub(crate) fn runtime_named(name: &str) -> Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let workers = cores.clamp(1, 8);
+    check_threads(name, workers)?;
+    let name = format!("onecopy-{name}");
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .worker_threads(workers)
+        .thread_name(&name)
+        .enable_all();
+    // tokio panics where it cannot start a worker: rarely, since the threads were there a moment ago.
+    catch_unwind(AssertUnwindSafe(|| builder.build()))
+        .map_err(|_panic| io::Error::from(io::ErrorKind::WouldBlock))
+        .flatten()
+        .map_err(|error| no_thread(&name, error))
 }
 
 #[cfg(test)]

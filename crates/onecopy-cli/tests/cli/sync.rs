@@ -31,7 +31,7 @@ fn deletes_as_told_and_says_so() {
     assert!(folder.path().join("gone").exists() && !folder.path().join("a").exists());
     world
         .run(&[&args[..], &["--max-delete", "0"]].concat())
-        .failed_after(&["1 items would be deleted", "--max-delete"]);
+        .failed_after(&["1 item would be deleted", "--max-delete"]);
     assert!(folder.path().join("gone").exists());
     let ended = world.run(&args);
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -6,9 +6,6 @@ mod memory;
 pub use load::Load;
 use load::Network;
 
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use tokio::runtime::Runtime;
 
 use crate::batch::{BatchPlan, Fields};
@@ -22,7 +19,7 @@ use crate::route::{Fallback, Hop, Route, RouteWish};
 use crate::sample::decode::Decoder;
 use crate::sample::{SampleOptions, Shuffle, order_shards};
 use crate::store::{Absent, Source, resolve_with, shown_url};
-use crate::sync::{Arc, check_threads, no_thread};
+use crate::sync::{Arc, runtime_named};
 use memory::Memory;
 
 /// A shuffle buffer, as asked for.
@@ -275,18 +272,7 @@ fn runtime() -> Result<Runtime> {
         )
         .with_help("start and read it on a thread of its own (tokio: spawn_blocking)"));
     }
-    let workers = cores().clamp(1, 8);
-    check_threads("net", workers)?;
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder
-        .worker_threads(workers)
-        .thread_name("onecopy-net")
-        .enable_all();
-    // tokio panics where it cannot start a worker: rarely, since the threads were there a moment ago.
-    catch_unwind(AssertUnwindSafe(|| builder.build()))
-        .map_err(|_panic| io::Error::from(io::ErrorKind::WouldBlock))
-        .flatten()
-        .map_err(|error| no_thread("onecopy-net", error))
+    runtime_named("net")
 }
 
 fn cores() -> usize {

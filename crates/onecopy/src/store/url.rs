@@ -70,8 +70,12 @@ impl Place {
                 Ok(Self::File(PathBuf::from(path)))
             }
             "gs" | "gcs" | "az" | "abfs" | "abfss" => {
-                let help = "use s3://, http(s)://, file:// or a path; Google's store also speaks S3: \
-                            `endpoint_url=https://storage.googleapis.com` with HMAC keys";
+                let help = if scheme.to_ascii_lowercase().starts_with('g') {
+                    "use s3://: Google's store speaks it, too, with \
+                     `endpoint_url=https://storage.googleapis.com` and HMAC keys"
+                } else {
+                    "use s3://, http(s)://, file:// or a path"
+                };
                 let why = format!("{scheme}:// comes in a later version");
                 Err(bad(url, ErrorKind::Unsupported, &why, help))
             }
@@ -100,8 +104,9 @@ fn no_command(command: &str) -> Error {
     Error::new(ErrorKind::Unsupported, "use the URL", target, why).with_help(help)
 }
 
-/// The bucket and the key. The ARN of an access point has slashes of its own.
-fn split_bucket(rest: &str) -> (&str, &str) {
+/// The bucket and the key of what stands behind `s3://`. The ARN of an access point has slashes of its own.
+#[must_use]
+pub fn split_bucket(rest: &str) -> (&str, &str) {
     let point = "accesspoint";
     let name_at = match rest.find(point) {
         Some(at) if rest.starts_with("arn:") => rest.len().min(at + point.len() + 1),

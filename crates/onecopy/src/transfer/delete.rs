@@ -95,7 +95,8 @@ pub(super) fn check(count: u64, most: Option<u64>, target: &str) -> Result<()> {
     let Some(most) = most.filter(|most| count > *most) else {
         return Ok(());
     };
-    let why = format!("{count} items would be deleted, and at most {most} may be");
+    let items = if count == 1 { "item" } else { "items" };
+    let why = format!("{count} {items} would be deleted, and at most {most} may be");
     Err(
         Error::new(ErrorKind::LimitReached, "delete below", target, why)
             .with_help("look with `dry_run`; raise `max_delete` if it is right"),

@@ -54,8 +54,8 @@ pub use settings::{
     Action, CopyOrder, CopySettings, Item, Observer, Replace, Settings, Stop, Summary, SyncSettings,
 };
 
-use crate::error::{Error, Result};
-use crate::sync::Arc;
+use crate::error::Result;
+use crate::sync::{Arc, runtime_named};
 use shared::Shared;
 
 /// How long threads may take to end after a stop; a command must end within a second of Ctrl-C.
@@ -143,13 +143,7 @@ pub fn sync(
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.clamp(1, 8))
-        .thread_name("onecopy-transfer")
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start", "the network", error))?;
+    let runtime = runtime_named("transfer")?;
     let done = runtime.block_on(work);
     // Threads that write to the disk remove their drafts; one that waits for standard input must not keep a command that
     // was stopped.

@@ -13,7 +13,7 @@ use super::walk::Walk;
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
-use crate::store::{Key, Named, Object, Store, open_store_counted, shown_url};
+use crate::store::{Key, Named, Object, Store, open_store_counted, shown_url, split_bucket};
 use crate::sync::Arc;
 
 /// What a URL or path names.
@@ -80,8 +80,7 @@ impl Opener {
                 Named::Prefix(key) => Ok(Spot::Path(path(&key))),
             },
             Some("s3") => {
-                let rest = url.get("s3://".len()..).unwrap_or_default();
-                let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+                let (bucket, key) = split_bucket(url.get("s3://".len()..).unwrap_or_default());
                 let store = match self.buckets.get(bucket) {
                     Some(store) => Arc::clone(store),
                     None => {

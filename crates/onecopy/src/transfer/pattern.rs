@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::entry::Place;
 use super::open::Spot;
 use super::settings::CopySettings;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Glob, Key, expand_braces, has_glob, unescaped};
 use crate::sync::Arc;
 
@@ -28,6 +28,11 @@ pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
     };
     if how.is_raw || Path::new(source).exists() {
         return Ok(vec![plain(source)]);
+    }
+    if source.starts_with("s3://") && source.contains("?versionId=") {
+        let why = "cp and sync copy what an object is now, and not one of its versions";
+        return Err(Error::new(ErrorKind::Unsupported, "copy", source, why)
+            .with_help("read that version with onecopy cat, into a file"));
     }
     let is_http = source.starts_with("http://") || source.starts_with("https://");
     let names = expand_braces(source)?.into_iter().map(|text| {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Why it cannot deadlock: ranges are leased in the order of consumption, so the next byte's memory was granted before any
-//! later byte's; the shuffle holds at most half the pool; samples that wait for one of their form are copied out of it; decode jobs need no memory of the pool to finish; batch memory
-//! beyond the budget is granted to the first block in flight whatever its size.
+//! later byte's; the shuffle holds at most half the pool; samples that wait for one of their form are copied out of it;
+//! decode jobs need no memory of the pool to finish; batch memory beyond the budget is granted to the first block in flight whatever its size.
 //!
 //! Hops here: none of its own. May import: all of the flow. Absent: URLs, defaults, and any format.
 

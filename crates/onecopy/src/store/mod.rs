@@ -1,15 +1,15 @@
 //! Objects to buffers: URLs, listing, signing, and ranged reads straight into slabs.
 //!
-//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read, send. May import: buffer, ledger. Absent: any knowledge of
-//! tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read, send. May import: buffer, ledger. Absent: any
+//! knowledge of tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
 //! brings along, which is counted.
-
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
 //! | `write` | what stores that can be written to promise |
+//! | `object`, `dates` | what is known of an object, and how servers write times |
 //! | `origin`, `ranged`, `retry`, `checksum` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 

@@ -1,7 +1,7 @@
 //! Our own HTTP/1.1 client: it reads a body straight into the slabs it is meant for.
 //!
-//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy. May import: buffer, ledger. Absent: any knowledge of what
-//! is asked for, or of retries beyond the free one for a connection that died while it was idle.
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, send. May import: buffer, ledger. Absent: any knowledge of
+//! what is asked for, or of retries beyond the free one for a connection that died while it was idle.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -20,6 +20,7 @@
 //! | `head` | the head of an answer |
 //! | `body`, `chunked` | what follows it |
 //! | `gap` | what of a target is still to be filled |
+//! | `failure` | what went wrong, and whether asking again may help |
 
 mod addresses;
 mod body;

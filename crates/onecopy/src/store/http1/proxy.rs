@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
+use reqsign_core::hash::base64_encode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -122,7 +121,7 @@ impl Proxy {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
             let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
             let pair = [decode(name), decode(password)].join(&b':');
-            format!("Basic {}", STANDARD.encode(pair))
+            format!("Basic {}", base64_encode(&pair))
         });
         Ok(Self {
             endpoint,

@@ -89,7 +89,10 @@ impl S3Store {
         let mut retry = Retry::new(self.account.client());
         loop {
             match self.bucket_page_once(token).await {
-                Ok(page) => return Ok(page),
+                Ok(page) => {
+                    retry.succeeded();
+                    return Ok(page);
+                }
                 Err(failure) => {
                     let next = retry.after(failure).await;
                     next.map_err(|failure| {

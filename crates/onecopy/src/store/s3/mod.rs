@@ -1,6 +1,6 @@
 //! Objects in S3, and in whatever else speaks its protocol.
 //!
-//! Hops here: none of its own; reading is `ranged`, on the client of `http1`. May import: buffer, ledger. Absent: any
+//! Hops here: send; reading is `ranged`, on the client of `http1`. May import: buffer, ledger. Absent: any
 //! normalising of keys. They are raw bytes, percent-encoded once, on the wire as in the signature.
 //!
 //! | file | what it holds |
@@ -11,7 +11,8 @@
 //! | `customer_key` | SSE-C |
 //! | `asking`, `refusal`, `meaning` | a request, and what a refusal says: about asking again, and to people |
 //! | `sums` | checksums of objects that are read in ranges |
-//! | `list` | listings |
+//! | `list`, `buckets` | listings of objects, and of buckets |
+//! | `write`, `asked`, `proof`, `write_xml`, `delete` | writing: the requests, what vouches for a body, the documents |
 
 mod account;
 mod address;

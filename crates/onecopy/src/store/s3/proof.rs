@@ -4,11 +4,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use crc_fast::CrcAlgorithm::Crc64Nvme;
-use md5::Md5;
-use sha2::{Digest, Sha256};
+use md5::{Digest, Md5};
+use reqsign_core::hash::{base64_encode, hex_sha256};
 
 use super::super::Part;
 
@@ -25,21 +23,12 @@ pub(super) enum Proof {
 
 /// In hexadecimal digits, as a signature wants it.
 pub(super) fn sha256(body: &[u8]) -> String {
-    base16ct_lower(&Sha256::digest(body))
-}
-
-fn base16ct_lower(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _always_ok = write!(text, "{byte:02x}");
-        text
-    })
+    hex_sha256(body)
 }
 
 /// In base64, as `Content-MD5` wants it.
 pub(super) fn md5(body: &[u8]) -> String {
-    BASE64_STANDARD.encode(Md5::digest(body))
+    base64_encode(&Md5::digest(body))
 }
 
 pub(super) fn crc64nvme(body: &[u8]) -> u64 {
@@ -48,7 +37,7 @@ pub(super) fn crc64nvme(body: &[u8]) -> u64 {
 
 /// A checksum as S3 writes it.
 pub(super) fn base64(crc: u64) -> String {
-    BASE64_STANDARD.encode(crc.to_be_bytes())
+    base64_encode(&crc.to_be_bytes())
 }
 
 /// The CRC64NVME of parts put together, where each has one.

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -277,6 +278,31 @@ def test_errors_of_maps_come_through_whatever_on_error_says(url):
     loader = onecopy.open(url, as_="numpy", on_error="skip").map(lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         list(loader)
+
+
+@pytest.mark.parametrize("is_batched", [False, True])
+def test_a_map_that_stops_is_an_error_and_no_end(url, is_batched):
+    loader = onecopy.open(url, as_="numpy").map(lambda _: next(iter([])))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(loader.batch(2) if is_batched else loader)
+
+
+def test_threads_that_share_an_iterator_take_turns(url):
+    taken = []
+    iterator = iter(onecopy.open(url, as_="numpy").map(lambda sample: sample["__key__"]))
+    threads = [threading.Thread(target=lambda: taken.extend(iterator)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(sample["__key__"] for sample in onecopy.open(url))
+
+
+def test_errors_show_no_value_of_a_wrong_type():
+    for urls in [b"http://h/x?X-Amz-Signature=SECRET", [["http://h/x?sig=SECRET"]]]:
+        with pytest.raises(onecopy.InvalidTypeError) as caught:
+            onecopy.open(urls)
+        assert "SECRET" not in str(caught.value)
 
 
 def test_fields_of_what_has_no_names_are_refused(url):

@@ -200,6 +200,13 @@ fn a_header_that_asks_for_too_much_is_refused_before_any_memory_is_taken() {
         assert_eq!(error.kind(), ErrorKind::LimitReached);
         assert!(error.to_string().contains(&MAX_PIXELS.to_string()));
     }
+    let asked = Decoder::Rgb {
+        size: Some((60_000, 60_000)),
+        fit: Fit::Crop,
+    };
+    let error = asked.probe(&fixture("baseline.jpg")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitReached);
+    assert!(error.help().unwrap().contains("`size=224`"), "{error:?}");
 }
 
 #[test]

@@ -53,8 +53,9 @@ def bad(option: str, value: object, why: str, hint: str | None = None) -> Error:
 
 def bad_type(option: str, value: object, wanted: str) -> Error:
     """Return the error for a value of a type that ``option`` does not take."""
+    # Not its value: that may be a signed URL, or a key.
     why = f"it is of type {type(value).__name__}"
-    return told(InvalidTypeError, "take the option", f"{option}={value!r}", why, f"give {wanted}")
+    return told(InvalidTypeError, "take the option", option, why, f"give {wanted}")
 
 
 def integer(option: str, value: object, *, least: int = 0, most: int = _U64_MAX) -> int:

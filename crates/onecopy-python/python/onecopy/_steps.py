@@ -250,10 +250,22 @@ def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator
         yield collator.take()
 
 
+def mapped(stream: Iterable[Any], function: Callable[[Any], Any]) -> Iterator[Any]:
+    """Give what ``function`` makes of each sample."""
+    for sample in stream:
+        try:
+            made = function(sample)
+        except StopIteration as cause:
+            # Passed on it would look like the end of the data, and what is left would be lost.
+            why = "the function of map() raised StopIteration: give next() a default there"
+            raise RuntimeError(why) from cause
+        yield made
+
+
 def apply(stream: Iterator[Any], step: Step, context: Context) -> Iterator[Any]:
     """Give what ``step`` makes of ``stream``."""
     if isinstance(step, Map):
-        return map(step.function, stream)
+        return mapped(stream, step.function)
     if isinstance(step, Select):
         return selected(stream, step)
     return collated(stream, step, context)

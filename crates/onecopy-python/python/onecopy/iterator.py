@@ -1,6 +1,7 @@
 """One pass over the data of a loader."""
 
 import atexit
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,8 @@ class LoaderIterator(Iterator[Any]):
         for step in left:
             stream = _steps.apply(stream, step, context)
         self._stream = stream
+        # Two threads that take from one pass take turns; a generator would refuse the second.
+        self._turn = threading.Lock()
         _RUNNING.add(self)
 
     def __iter__(self) -> "LoaderIterator":
@@ -47,7 +50,8 @@ class LoaderIterator(Iterator[Any]):
 
     def __next__(self) -> Any:
         try:
-            return next(self._stream)
+            with self._turn:
+                return next(self._stream)
         except BaseException:  # the end, an error, or Ctrl-C: nothing may go on running
             self.close()
             raise

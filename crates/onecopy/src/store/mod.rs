@@ -10,6 +10,7 @@
 //! | `s3/`, `http`, `file` | the stores |
 //! | `write` | what stores that can be written to promise |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
+//! | `small_file` | profiles, keys and certificates, read with a limit |
 //! | `origin`, `ranged`, `retry`, `checksum` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
@@ -27,6 +28,7 @@ mod ranged;
 mod resolve;
 mod retry;
 mod s3;
+mod small_file;
 mod stores;
 mod url;
 mod url_list;

@@ -96,6 +96,8 @@ impl Decoder {
             Self::Rgb { size, .. } => {
                 let found = picture::size_of(bytes)?;
                 let (height, width) = size.unwrap_or(found);
+                picture::check_pixels(height, width)
+                    .map_err(|error| error.with_help("ask for smaller pictures: `size=224`"))?;
                 Ok(Value::Tensor(TensorLayout::rgb(height, width)))
             }
             Self::Npy => Ok(Value::Tensor(npy::Array::parse(bytes)?.layout)),

@@ -118,12 +118,17 @@ pub(super) fn size_of(bytes: &[u8]) -> Result<(u32, u32)> {
         let why = format!("its size is {height} x {width}");
         return Err(broken(ErrorKind::Corrupt, "the picture", why));
     }
-    if u64::from(height) * u64::from(width) > MAX_PIXELS as u64 {
-        let why = format!("it has {height} x {width} pixels, of at most {MAX_PIXELS}");
-        return Err(broken(ErrorKind::LimitReached, "the picture", why)
-            .with_help("scale it down before packing"));
-    }
+    check_pixels(height, width).map_err(|error| error.with_help("scale it down before packing"))?;
     Ok((height, width))
+}
+
+/// Refuses more pixels than a picture may have, as it is packed or as it is asked for.
+pub(super) fn check_pixels(height: u32, width: u32) -> Result<()> {
+    if u64::from(height) * u64::from(width) <= MAX_PIXELS as u64 {
+        return Ok(());
+    }
+    let why = format!("{height} x {width} pixels are more than {MAX_PIXELS}");
+    Err(broken(ErrorKind::LimitReached, "the picture", why))
 }
 
 /// Decodes into `out`, by way of `scratch` where another size is wanted.

@@ -215,7 +215,9 @@ impl Client {
             None => {
                 recent.timed_out(wait);
                 lease.rest();
-                Err(first_byte("first_byte_timeout", wait).into())
+                let mut failure = first_byte("first_byte_timeout", wait);
+                failure.most_tries = pool.tries_at_first_contact();
+                Err(failure.into())
             }
         }
     }

@@ -184,8 +184,8 @@ impl Pool {
         )
         .await;
         let (connection, placed) = connected.map_err(|mut failure| {
-            if !self.has_answered.load(Ordering::Relaxed) {
-                failure.most_tries = Some(FIRST_CONTACT_TRIES);
+            if let Some(tries) = self.tries_at_first_contact() {
+                failure.most_tries = Some(tries);
             }
             failure
         })?;
@@ -202,6 +202,11 @@ impl Pool {
     #[cfg(test)]
     pub(super) fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// The most tries while the endpoint has never answered: it is more likely misspelt than ill.
+    pub(super) fn tries_at_first_contact(&self) -> Option<u32> {
+        (!self.has_answered.load(Ordering::Relaxed)).then_some(FIRST_CONTACT_TRIES)
     }
 
     /// What recent requests were like.

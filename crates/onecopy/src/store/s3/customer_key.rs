@@ -1,12 +1,11 @@
 //! A key of the customer's, with which the store encrypts and decrypts an object (SSE-C).
 
-use std::fs;
-
 use http::HeaderMap;
 use md5::{Digest, Md5};
 use reqsign_core::hash::{base64_decode, base64_encode};
 
 use super::super::http1::{Endpoint, Failure};
+use super::super::small_file;
 use super::sign;
 use crate::config::Secret;
 use crate::error::{Error, ErrorKind, Result};
@@ -38,11 +37,11 @@ impl CustomerKey {
         };
         let text = given.0.as_str();
         let (target, bytes) = if let Some(path) = text.strip_prefix("fileb://") {
-            let read = fs::read(path);
+            let read = small_file::read(path);
             let bytes = read.map_err(|error| Error::io("read the SSE-C key", path, error))?;
             (path, bytes)
         } else if let Some(path) = text.strip_prefix("file://") {
-            let read = fs::read_to_string(path);
+            let read = small_file::read_text(path);
             let text = read.map_err(|error| Error::io("read the SSE-C key", path, error))?;
             let decoded = base64_decode(text.trim());
             (

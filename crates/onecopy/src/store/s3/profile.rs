@@ -1,7 +1,6 @@
 //! What the AWS configuration file says about endpoint and region. (Credentials in it are the signer's business.)
 
-use std::fs;
-
+use super::super::small_file;
 use crate::config::Variables;
 
 /// A section of the file, as far as it concerns us.
@@ -26,7 +25,7 @@ impl Profile {
             let path = variables
                 .get(variable)
                 .unwrap_or_else(|| format!("{home}/.aws/{default}"));
-            fs::read_to_string(path).unwrap_or_default()
+            small_file::read_text(path).unwrap_or_default()
         };
         let mut profile = Self::parse(name, &read("AWS_CONFIG_FILE", "config"));
         // The credentials file may be all there is.

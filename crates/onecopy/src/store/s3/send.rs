@@ -10,6 +10,7 @@ use reqsign_core::{
 };
 
 use super::super::http1::{Client, Endpoint, Failure, Request};
+use super::super::small_file;
 use crate::config::{Limits, StoreConfig, Variables};
 use crate::sync::Threads;
 
@@ -74,9 +75,9 @@ struct Files;
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
         let file = path.to_owned();
-        let read = waiting().run(move || std::fs::read(file)).await;
+        let read = waiting().run(move || small_file::read(file)).await;
         // Without a thread to wait on: it is a small file, and credentials that are there must not seem to be missing.
-        read.unwrap_or_else(|_no_thread| std::fs::read(path))
+        read.unwrap_or_else(|_no_thread| small_file::read(path))
             .map_err(|error| Error::config_invalid(error.to_string()))
     }
 }

@@ -10,6 +10,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use super::handshake::TlsConnector;
 use crate::error::ErrorKind;
 use crate::store::http1::failure::Failure;
+use crate::store::small_file;
 use crate::sync::Arc;
 
 /// Whom to trust.
@@ -58,9 +59,9 @@ impl Trust {
                 Failure::new(ErrorKind::InvalidInput, "ca_bundle", why)
                     .with_help("`ca_bundle` (or AWS_CA_BUNDLE) takes a PEM file of certificates")
             };
-            let certificates = CertificateDer::pem_file_iter(path)
+            let pem = small_file::read(path)
                 .map_err(|error| unreadable(format!("cannot read {path}: {error}")))?;
-            for certificate in certificates {
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let added = certificate
                     .map_err(|error| error.to_string())
                     .and_then(|der| roots.add(der).map_err(|error| error.to_string()));

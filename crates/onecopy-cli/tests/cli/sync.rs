@@ -111,3 +111,42 @@ fn lines_show_keys_as_they_are_typed() {
         format!("cp s3://data/p/it's \"ü\" {out}/it's \"ü\"\n")
     );
 }
+
+#[test]
+fn what_speaks_against_deleting_is_told_in_one_line() {
+    let world = World::new();
+    world.put("p/old", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().to_str().unwrap();
+    fs::write(folder.path().join("a"), "1").unwrap();
+    std::os::unix::fs::symlink("unmounted", folder.path().join("odd")).unwrap();
+    let ended = world.run(&["sync", from, "s3://data/p", "--delete"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.text(), format!("cp {from}/a s3://data/p/a\n"));
+    let told = ended.stderr.matches("nothing was deleted").count();
+    assert_eq!(told, 1, "{ended:?}");
+    assert!(ended.stderr.contains("copied 1"), "{ended:?}");
+    let ended = world.run(&["sync", "s3://data/p", "s3://data/p/copy", "--delete"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("within the source"), "{ended:?}");
+}
+
+#[test]
+fn only_deleting_needs_a_folder_for_temporary_files() {
+    let world = World::new();
+    world.put("p/a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let code = |flags: &[&str]| {
+        let args = [&["sync", "s3://data/p", out], flags].concat();
+        let output = world
+            .command(&args)
+            .env("TMPDIR", folder.path().join("nonexistent"))
+            .output();
+        output.unwrap().status.code()
+    };
+    assert_eq!(code(&["--delete"]), Some(2));
+    assert!(!folder.path().join("a").exists());
+    assert_eq!(code(&[]), Some(0));
+    assert!(folder.path().join("a").exists());
+}

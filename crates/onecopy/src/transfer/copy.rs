@@ -9,7 +9,7 @@ use super::collide::Collisions;
 use super::entry::{Entry, Seen};
 use super::folder::in_the_way;
 use super::job::{From, Goal, Job, Origin, Runner};
-use super::open::{self, Opener, Spot};
+use super::open::{self, Opener, Spot, as_folder};
 use super::pattern::{Name, Pattern, expand};
 use super::settings::{CopyOrder, CopySettings, Replace};
 use super::shared::{Shared, on_a_thread};
@@ -72,8 +72,16 @@ async fn carry_out(
         runner,
         taken: (how.is_flat || names.len() > 1).then(Default::default),
     };
+    let mut spots = Vec::with_capacity(names.len());
     for name in &names {
         let spot = opener.open(&name.text)?;
+        // Patterns without ** stay within a folder, and find nothing of what is written below it.
+        if name.is_pattern && name.text.contains("**") || how.is_recursive && !name.is_pattern {
+            refuse_overlap(name, &spot, &copy.goal.goal, target)?;
+        }
+        spots.push(spot);
+    }
+    for (name, spot) in names.iter().zip(spots) {
         if let Err(error) = copy.source(name, spot, target).await {
             // What was asked for in a way that cannot be ends it all; what is missing is one item that failed.
             if is_end(&error) || error.kind() == ErrorKind::InvalidInput {
@@ -83,6 +91,19 @@ async fn carry_out(
         }
     }
     Ok(())
+}
+
+/// Nothing must be read from where it is being written.
+fn refuse_overlap(name: &Name, spot: &Spot, goal: &Goal, target: &str) -> Result<()> {
+    let (Spot::Bucket { store, key }, Goal::Bucket { .. }) = (spot, goal) else {
+        return Ok(());
+    };
+    let from = if name.is_pattern {
+        Pattern::new(key, &name.text)?.listed()
+    } else {
+        as_folder(key)
+    };
+    open::apart((&**store, &from, &name.text), goal, target)
 }
 
 struct Copy<'a> {
@@ -222,7 +243,9 @@ impl Copy<'_> {
                 Seen::Odd {
                     relative, error, ..
                 } => {
-                    self.shared.refused(&origin.shown(&relative), None, error);
+                    if self.shared.settings.filter.is_odd_meant(&relative) {
+                        self.shared.refused(&origin.shown(&relative), None, error);
+                    }
                     continue;
                 }
             };
@@ -234,7 +257,8 @@ impl Copy<'_> {
             }
             found += 1;
             let is_folder = self.goal.goal.is_folder();
-            if is_folder && names::is_folder_marker(&entry.relative, entry.len_bytes)
+            let is_marker = names::is_folder_marker(&entry.relative, entry.len_bytes);
+            if is_marker && (is_folder || entry.relative.is_empty())
                 || !self.shared.settings.filter.is_meant(&entry.relative)
             {
                 continue;

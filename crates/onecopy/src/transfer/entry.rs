@@ -29,11 +29,12 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) enum Seen {
     Entry(Entry),
-    /// Something that can be neither copied nor compared.
+    /// Something that can be neither copied nor compared: of what should be there nobody knows.
     Odd {
+        /// What is known to be a folder ends in a slash.
         relative: Vec<u8>,
-        /// Whether there may be entries behind it that nobody saw.
-        is_hole: bool,
+        /// Whether there may be entries below it that nobody saw.
+        may_be_folder: bool,
         error: Error,
     },
 }

@@ -41,6 +41,9 @@ pub(super) fn no_file(relative: &[u8]) -> Option<String> {
 
 /// Why `key` cannot be a key of S3; none where it can.
 pub(super) fn no_key(key: &[u8]) -> Option<String> {
+    if key.is_empty() {
+        return Some("nothing is left of the key below the prefix".to_owned());
+    }
     if key.len() > MAX_KEY {
         return Some(format!("its key is longer than {MAX_KEY} bytes"));
     }
@@ -120,6 +123,7 @@ mod tests {
 
     #[test]
     fn names_that_are_no_keys_are_refused() {
+        assert!(no_key(b"").is_some());
         assert!(no_key(b"\xff").is_some());
         assert!(no_key(&[b'x'; 1025]).is_some());
         assert_eq!(no_key("\u{fc}/ b".as_bytes()), None);

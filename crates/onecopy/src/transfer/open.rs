@@ -145,6 +145,9 @@ pub(super) fn sides(
                 store: Arc::clone(store),
                 prefix: as_folder(key),
             };
+            if let Place::Bucket { store, prefix, .. } = &source_place {
+                apart((&**store, prefix.as_bytes(), source), &goal, target)?;
+            }
             (listed(to, target, false, true)?.0, goal)
         }
         Spot::Web { .. } | Spot::Standard => return Err(no_target(target)),
@@ -163,6 +166,38 @@ pub(super) fn both_here(source: &str, target: &str) -> Error {
     let what = format!("{source} and {target}");
     Error::new(ErrorKind::InvalidInput, "copy between", what, why)
         .with_help("name s3:// on one side at least; for files there are cp and rsync")
+}
+
+/// Refuses to copy what begins with a prefix to where some of it would be read again, or written over.
+pub(super) fn apart(
+    (store, prefix, source): (&dyn Store, &[u8], &str),
+    goal: &Goal,
+    target: &str,
+) -> Result<()> {
+    let Goal::Bucket {
+        store: to,
+        prefix: below,
+    } = goal
+    else {
+        return Ok(());
+    };
+    // All stores of one transfer have one endpoint.
+    let bucket = |store: &dyn Store| store.writer().map(|writer| writer.bucket().to_owned());
+    if bucket(store) != bucket(&**to) {
+        return Ok(());
+    }
+    let why = if below == prefix {
+        "both are the same place"
+    } else if below.starts_with(prefix) {
+        "the target lies within the source"
+    } else if prefix.starts_with(below) {
+        "the source lies within the target"
+    } else {
+        return Ok(());
+    };
+    let what = format!("{source} to {target}");
+    Err(Error::new(ErrorKind::InvalidInput, "copy", what, why)
+        .with_help("choose a target beside the source, or in another bucket"))
 }
 
 pub(super) fn no_target(target: &str) -> Error {

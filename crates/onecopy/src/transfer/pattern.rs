@@ -85,6 +85,11 @@ impl Pattern {
         }
     }
 
+    /// What all keys that can match begin with.
+    pub(super) fn listed(&self) -> Vec<u8> {
+        [&self.folder[..], &self.beginning].concat()
+    }
+
     /// Makes a listing ask for no more than what can match.
     pub(super) fn narrow(&self, place: &mut Place) {
         if let Place::Bucket { beginning, .. } = place {

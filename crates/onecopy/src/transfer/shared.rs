@@ -131,6 +131,11 @@ impl Shared {
         });
     }
 
+    /// How many items failed so far.
+    pub(super) fn failed(&self) -> u64 {
+        self.counts.lock().failed
+    }
+
     /// Counts and tells an item that cannot be done.
     pub(super) fn refused(&self, source: &str, target: Option<&str>, error: Error) {
         self.done(Action::Copy, source, target, &Err(error));

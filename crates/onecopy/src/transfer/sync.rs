@@ -8,7 +8,8 @@ use super::delete::{self, Doomed};
 use super::entry::{Entries, Entry, Place, Seen};
 use super::job::{Goal, Job, Origin, Runner};
 use super::names;
-use super::settings::SyncSettings;
+use super::open::as_folder;
+use super::settings::{Action, SyncSettings};
 use super::shared::Shared;
 use super::{checksum, folder};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,13 +26,21 @@ pub(super) struct Sides {
     pub(super) shown: String,
 }
 
+impl Sides {
+    /// Whether one of them is a folder, which needs no objects that stand for folders.
+    const fn has_folder(&self) -> bool {
+        matches!(self.origin, Origin::Folder(_)) || self.goal.is_folder()
+    }
+}
+
 /// One side as it is read: the next entry that is meant, looked at before it is taken.
 struct Side {
     entries: Entries,
     next: Option<Entry>,
-    /// Whether there may be entries that nobody saw.
-    has_hole: bool,
-    seen: u64,
+    /// The first thing below or behind which there may be entries that nobody saw.
+    hole: Option<String>,
+    /// Entries that are meant, without the empty ones that stand for folders.
+    meant: u64,
 }
 
 struct Sync<'a> {
@@ -40,7 +49,8 @@ struct Sync<'a> {
     settings: &'a SyncSettings,
     runner: Runner,
     collisions: Collisions<Decision>,
-    doomed: Doomed,
+    /// None where nothing is to be deleted.
+    doomed: Option<Doomed>,
 }
 
 /// What is to become of an entry of the source.
@@ -65,7 +75,7 @@ pub(super) async fn run(
         settings,
         runner: Runner::new(shared),
         collisions: Collisions::new(),
-        doomed: Doomed::new()?,
+        doomed: settings.is_deleting.then(Doomed::new).transpose()?,
     };
     let compared = shared
         .until_stopped(sync.compare(&mut source, &mut target))
@@ -74,10 +84,15 @@ pub(super) async fn run(
     // What is under way is finished, or undone, whatever became of the listings.
     let finished = runner.finish().await;
     compared.and(finished)?;
-    if source.seen == 0 {
-        tracing::warn!("the source is empty: is its name right?");
+    if source.meant == 0 {
+        tracing::warn!("the source is empty, or all of it is left out: is its name right?");
     }
-    finish_deleting(shared, sides, settings, doomed, (&source, &target)).await
+    match doomed {
+        Some(doomed) if doomed.count > 0 => {
+            finish_deleting(shared, sides, settings, doomed, (&source, &target)).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Deletes what is not at the source, unless something speaks against it.
@@ -88,23 +103,32 @@ async fn finish_deleting(
     doomed: Doomed,
     (source, target): (&Side, &Side),
 ) -> Result<()> {
-    if doomed.count == 0 {
+    let refusal = |why: &str, help: &str| {
+        Error::new(ErrorKind::InvalidInput, "delete below", &sides.shown, why).with_help(help)
+    };
+    // What is not at the target by now may be there under its old name, and nowhere else.
+    let failed = shared.failed();
+    let hole = source.hole.as_ref().or(target.hole.as_ref());
+    let why = match hole {
+        Some(hole) => Some(format!(
+            "{hole} could not be read, and nobody knows what it holds"
+        )),
+        None if failed == 1 => Some("1 item failed".to_owned()),
+        None if failed > 1 => Some(format!("{failed} items failed")),
+        None => None,
+    };
+    if let Some(why) = why {
+        let error = refusal(
+            &why,
+            "nothing was deleted; put that right or exclude it, and sync again",
+        );
+        shared.done(Action::Delete, &sides.shown, None, &Err(error));
         return Ok(());
     }
-    let refuse = |why: &str, help: &str| {
-        let error = Error::new(ErrorKind::InvalidInput, "delete below", &sides.shown, why);
-        Err(error.with_help(help))
-    };
-    if source.has_hole || target.has_hole {
-        let why = "a part of the source or of the target could not be listed";
-        return refuse(why, "see the errors above; nothing was deleted");
-    }
-    if source.seen == 0 && settings.max_delete.is_none() {
-        let why = "the source is empty, and everything would go";
-        return refuse(
-            why,
-            "check the source; if it is right, say how many with `max_delete`",
-        );
+    if source.meant == 0 && settings.max_delete.is_none() {
+        let why = "the source is empty, or all of it is left out, and everything would go";
+        let help = "check the source; if it is right, say how many with `max_delete`";
+        return Err(refusal(why, help));
     }
     delete::check(doomed.count, settings.max_delete, &sides.shown)?;
     doomed.run(shared, &sides.goal).await
@@ -133,8 +157,12 @@ impl Sync<'_> {
                     };
                     self.decide(from, decision).await?;
                 }
-                (None, Some(to)) if self.settings.is_deleting => self.doomed.add(&to.relative)?,
-                (None, _) => {}
+                (None, Some(to)) => {
+                    if let Some(doomed) = &mut self.doomed {
+                        doomed.add(&to.relative)?;
+                    }
+                }
+                (None, None) => {}
             }
         }
         for (entry, decision) in self.collisions.end() {
@@ -164,7 +192,16 @@ impl Sync<'_> {
             Decision::Copy => true,
             Decision::Leave => false,
             Decision::Look(target) => {
-                !checksum::is_same(self.shared, self.sides, &entry, &target).await?
+                match checksum::is_same(self.shared, self.sides, &entry, &target).await {
+                    Ok(is_same) => !is_same,
+                    Err(error) if error.kind() == ErrorKind::Bug => return Err(error),
+                    Err(error) => {
+                        let (_, source) = self.sides.origin.source(&entry)?;
+                        let (target, _) = self.sides.goal.target(&entry.relative);
+                        self.shared.refused(&source, Some(&target), error);
+                        return Ok(());
+                    }
+                }
             }
         };
         if !is_copied {
@@ -231,33 +268,44 @@ impl Side {
         Self {
             entries,
             next: None,
-            has_hole: false,
-            seen: 0,
+            hole: None,
+            meant: 0,
         }
     }
 
     /// Makes `next` the next entry that is meant, unless there is one already.
     async fn look(&mut self, shared: &Shared, sides: &Sides, is_source: bool) -> Result<()> {
+        let filter = &shared.settings.filter;
         while self.next.is_none() {
             match self.entries.next().await? {
                 None => return Ok(()),
                 Some(Seen::Entry(entry)) => {
-                    self.seen += 1;
-                    let is_marker = is_source
-                        && sides.goal.is_folder()
-                        && names::is_folder_marker(&entry.relative, entry.len_bytes);
-                    if !is_marker && shared.settings.filter.is_meant(&entry.relative) {
-                        self.next = Some(entry);
+                    let is_marker = names::is_folder_marker(&entry.relative, entry.len_bytes);
+                    // That of a prefix itself stands for no folder below it.
+                    let is_passed = is_marker && (sides.has_folder() || entry.relative.is_empty());
+                    if is_passed || !filter.is_meant(&entry.relative) {
+                        continue;
                     }
+                    self.meant += u64::from(!is_marker);
+                    self.next = Some(entry);
                 }
                 Some(Seen::Odd {
                     relative,
-                    is_hole,
+                    may_be_folder,
                     error,
                 }) => {
-                    self.has_hole |= is_hole;
-                    if is_source && shared.settings.filter.is_meant(&relative) || is_hole {
-                        let shown = sides.origin.shown(&relative);
+                    let shown = if is_source {
+                        sides.origin.shown(&relative)
+                    } else {
+                        sides.goal.target(&relative).0
+                    };
+                    let is_told = filter.is_odd_meant(&relative);
+                    let is_hole =
+                        is_told || may_be_folder && filter.is_meant_below(&as_folder(&relative));
+                    if is_hole && self.hole.is_none() {
+                        self.hole = Some(shown.clone());
+                    }
+                    if is_told {
                         shared.refused(&shown, None, error);
                     }
                 }

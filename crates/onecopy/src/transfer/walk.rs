@@ -96,14 +96,6 @@ impl Walker {
         })
     }
 
-    fn odd(&self, relative: &[u8], is_hole: bool, error: Error) -> Seen {
-        Seen::Odd {
-            relative: relative.into(),
-            is_hole,
-            error,
-        }
-    }
-
     fn enter(&mut self, relative: Vec<u8>) -> Option<Seen> {
         let shown = self.path(&relative).to_string_lossy().into_owned();
         match self.level(relative.clone()) {
@@ -115,14 +107,14 @@ impl Walker {
                 {
                     let why = "it is a link to a folder above, and would go on without end";
                     let error = Error::new(ErrorKind::InvalidInput, "list", shown, why);
-                    return Some(self.odd(&relative, false, error));
+                    return Some(odd(relative, true, error));
                 }
                 self.levels.push(level);
                 None
             }
             Err(error) => {
                 let error = Error::io("list", shown, error);
-                Some(self.odd(&relative, true, error))
+                Some(odd(relative, true, error))
             }
         }
     }
@@ -141,17 +133,26 @@ impl Walker {
             Err(_) | Ok(_) if self.how.is_target => None,
             // With links not followed, passing them over is what was asked for.
             Ok(metadata) if metadata.is_symlink() => None,
-            Ok(_) => {
+            Ok(metadata) => {
                 let why = "it is not an ordinary file";
                 let shown = path.to_string_lossy();
                 let error = Error::new(ErrorKind::InvalidInput, "read", shown, why);
-                Some(self.odd(&relative, false, error))
+                Some(odd(relative, metadata.is_dir(), error))
             }
+            // A link to a folder that is not mounted looks like this, too.
             Err(error) => {
                 let error = Error::io("read", path.to_string_lossy(), error);
-                Some(self.odd(&relative, false, error))
+                Some(odd(relative, true, error))
             }
         }
+    }
+}
+
+const fn odd(relative: Vec<u8>, may_be_folder: bool, error: Error) -> Seen {
+    Seen::Odd {
+        relative,
+        may_be_folder,
+        error,
     }
 }
 

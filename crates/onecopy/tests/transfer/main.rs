@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod choice;
+mod deleting;
 mod download;
 mod relay;
 mod sync;

@@ -226,3 +226,41 @@ fn attributes_are_written_and_help_has_examples() {
     let bad = world.run(&["cp", file, "s3://data/k", "--metadata", "who"]);
     assert_eq!(bad.code, Some(2), "{bad:?}");
 }
+
+#[test]
+fn secrets_in_urls_are_shown_nowhere() {
+    let world = World::new();
+    world.put("a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = format!("{}/", folder.path().display());
+    let server = FaultServer::start().unwrap();
+    let signed = format!("{}/data/10/b?X-Amz-Signature=hush", server.endpoint());
+    let unknown = "ftp://me:hush@h/b?sig=hush";
+    let commands = folder.path().join("commands");
+    let lines = format!("cp '{signed}' {out}\ncp '{unknown}' {out}\ncp s3://data/a '{signed}'\n");
+    fs::write(&commands, lines).unwrap();
+    for args in [
+        &["cp", &signed, &out][..],
+        &["cp", unknown, &out],
+        &["cp", unknown, &signed, &out],
+        &["cp", "s3://data/a", &signed],
+        &["cp", "-r", &signed, &out],
+        &["cp", "s3://data/a", "s3://data/b", unknown],
+        &["sync", &signed, &out],
+        &["sync", unknown, &out],
+        &["run", commands.to_str().unwrap()],
+        &["cat", unknown],
+        &["ls", unknown],
+        &["bench", unknown],
+        &["bench", &signed, "--to", "buffer"],
+    ] {
+        for flags in [&["--json"][..], &["--dry-run"], &[]] {
+            if flags == ["--dry-run"] && !["cp", "sync"].contains(&args[0]) {
+                continue;
+            }
+            let ended = world.run(&[args, flags].concat());
+            let shown = ended.text().contains("hush") || ended.stderr.contains("hush");
+            assert!(!shown, "{args:?} {ended:?}");
+        }
+    }
+}

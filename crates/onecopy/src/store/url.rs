@@ -1,5 +1,6 @@
 //! What people write to name objects.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -137,16 +138,31 @@ fn bad(url: &str, kind: ErrorKind, why: &str, help: &str) -> Error {
     Error::new(kind, "use the URL", shown(url), why).with_help(help)
 }
 
-/// A URL as it may be shown: a query may be a signature.
+/// A URL as it may be shown: a query may be a signature, and before an `@` in the host's place stand a name and its
+/// password. Only in keys of S3 and in paths is `?` a letter like others; whatever the scheme, known or not, no other is
+/// trusted with that.
 #[must_use]
-pub fn shown(url: &str) -> &str {
-    let is_http = url
-        .get(..4)
-        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
-    if is_http {
-        url.split('?').next().unwrap_or_default()
+pub fn shown(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Cow::Borrowed(url);
+    };
+    let scheme_is = |name: &str| scheme.eq_ignore_ascii_case(name);
+    if scheme_is("file") {
+        return Cow::Borrowed(url);
+    }
+    let cut = if scheme_is("s3") {
+        rest
     } else {
-        url
+        rest.split(['?', '#']).next().unwrap_or_default()
+    };
+    let host_len = cut.find('/').unwrap_or(cut.len());
+    let (host, path) = cut.split_at(host_len);
+    match host.rsplit_once('@') {
+        Some((_secret, host)) => Cow::Owned(format!("{scheme}://{host}{path}")),
+        None => Cow::Borrowed(
+            url.get(..scheme.len() + "://".len() + cut.len())
+                .unwrap_or(scheme),
+        ),
     }
 }
 
@@ -267,6 +283,33 @@ mod tests {
             let error = Place::read(command).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{command}");
             assert!(error.help().unwrap().contains(instead), "{error:?}");
+            assert!(!format!("{error:#}").contains("hush"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_urls_are_not_shown_whatever_the_scheme() {
+        for (url, as_shown) in [
+            ("https://h/a.tar?sig=hush", "https://h/a.tar"),
+            ("HTTP://h/a?b?hush", "HTTP://h/a"),
+            ("http://h/a#hush?hush", "http://h/a"),
+            ("http://u:hush@h:80/a@b?hush", "http://h:80/a@b"),
+            ("http://u@hush@h", "http://h"),
+            ("ftp://u:hush@h/a?hush", "ftp://h/a"),
+            ("gs://b/a?sig=hush", "gs://b/a"),
+            ("httpx://h?hush", "httpx://h"),
+            ("s3://u:hush@b/a@b?c#d", "s3://b/a@b?c#d"),
+            ("s3://b/a?versionId=1", "s3://b/a?versionId=1"),
+            ("file:///a@b?c", "file:///a@b?c"),
+            ("a?b", "a?b"),
+            ("http", "http"),
+            ("://?hush", "://"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(url), as_shown, "{url}");
+        }
+        for url in ["ftp://u:hush@h/a?hush", "az://h/a?hush"] {
+            let error = Place::read(url).unwrap_err();
             assert!(!format!("{error:#}").contains("hush"), "{error:?}");
         }
     }

@@ -33,8 +33,8 @@ pub(super) async fn run(
             match carried {
                 // Of several orders one that cannot be is an item that failed.
                 Err(error) if orders.len() > 1 && !is_end(&error) => {
-                    let what = order.sources.join(" ");
-                    shared.refused(&what, Some(&order.target), error);
+                    let target = shown_url(&order.target);
+                    shared.refused(&order.shown(), Some(&target), error);
                 }
                 carried => carried?,
             }
@@ -87,7 +87,7 @@ async fn carry_out(
             if is_end(&error) || error.kind() == ErrorKind::InvalidInput {
                 return Err(error);
             }
-            shared.refused(shown_url(&name.text), None, error);
+            shared.refused(&shown_url(&name.text), None, error);
         }
     }
     Ok(())
@@ -151,8 +151,10 @@ impl Copy<'_> {
             .filter(|_| !self.goal.goal.is_folder())
         else {
             let why = "standard input has no name of its own";
-            return Err(Error::new(ErrorKind::InvalidInput, "copy to", target, why)
-                .with_help("name the object: onecopy cp - s3://bucket/key"));
+            return Err(
+                Error::new(ErrorKind::InvalidInput, "copy to", shown_url(target), why)
+                    .with_help("name the object: onecopy cp - s3://bucket/key"),
+            );
         };
         let (target, to) = self.goal.goal.target(&name);
         let job = Job {
@@ -390,7 +392,7 @@ fn needs_recursive(name: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::InvalidInput,
         "copy",
-        name,
+        shown_url(name),
         format!("it is {what}"),
     )
     .with_help("say `recursive` to copy everything below it")

@@ -55,6 +55,7 @@ pub use settings::{
 };
 
 use crate::error::Result;
+use crate::store::shown_url;
 use crate::sync::{Arc, runtime_named};
 use shared::Shared;
 
@@ -102,7 +103,7 @@ pub fn copy_all(
     stop: &Stop,
 ) -> Result<Summary> {
     let shown = match orders {
-        [order] => order.sources.join(" "),
+        [order] => order.shown(),
         orders => format!("{} copies", orders.len()),
     };
     let shared = Shared::new(shown, settings.clone(), Arc::clone(observer), stop.clone())?;
@@ -130,7 +131,7 @@ pub fn sync(
     stop: &Stop,
 ) -> Result<Summary> {
     let shared = Shared::new(
-        source.to_owned(),
+        shown_url(source).into_owned(),
         settings.clone(),
         Arc::clone(observer),
         stop.clone(),

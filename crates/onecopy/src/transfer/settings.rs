@@ -7,7 +7,7 @@ use crate::config::StoreConfig;
 use crate::error::Error;
 use crate::ledger::Report;
 use crate::size::MIB;
-use crate::store::Attributes;
+use crate::store::{Attributes, shown_url};
 use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// Settings that copying and syncing share.
@@ -60,6 +60,14 @@ pub struct CopyOrder {
     pub sources: Vec<String>,
     /// Where it goes.
     pub target: String,
+}
+
+impl CopyOrder {
+    /// The sources as they may be shown: without signatures and passwords.
+    pub(super) fn shown(&self) -> String {
+        let shown: Vec<_> = self.sources.iter().map(|url| shown_url(url)).collect();
+        shown.join(" ")
+    }
 }
 
 /// Settings of a copy alone.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::job::Goal;
 use super::open::{self, Opener, Spot, as_folder};
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::shown_url;
 
 /// Where things go, and whether they keep their names there.
 pub(super) struct Target {
@@ -48,8 +49,10 @@ impl Target {
         };
         if name.is_some() && count > 1 {
             let why = "it is one name for several things";
-            return Err(Error::new(ErrorKind::InvalidInput, "copy to", shown, why)
-                .with_help("end it with / to put them below it"));
+            return Err(
+                Error::new(ErrorKind::InvalidInput, "copy to", shown_url(shown), why)
+                    .with_help("end it with / to put them below it"),
+            );
         }
         Ok(Self { goal, name })
     }

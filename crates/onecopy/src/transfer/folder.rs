@@ -172,7 +172,12 @@ fn refused(target: &str, error: io::Error) -> Error {
 impl Folder {
     /// Begins a file that will be called `name` and be `len` bytes long.
     pub(super) fn draft(self: &Arc<Self>, name: &[u8], len: u64) -> Result<Draft> {
-        let shown = format!("{}/{}", self.shown, names::shown(name));
+        let slash = if self.shown.is_empty() || self.shown.ends_with('/') {
+            ""
+        } else {
+            "/"
+        };
+        let shown = format!("{}{slash}{}", self.shown, names::shown(name));
         let fail = |error: io::Error| refused(&shown, error);
         self.check_free(name).map_err(fail)?;
         let (file, draft) = self.create().map_err(fail)?;
@@ -251,11 +256,27 @@ impl Folder {
     }
 }
 
-/// Whether a name is that of a file that is not whole yet.
+/// Whether a name is that of a file that is not whole yet: exactly as `create` makes them, because what bears one is
+/// passed over and swept away.
 pub(super) fn is_draft(name: &[u8]) -> bool {
-    name.len() > DRAFT.0.len() + DRAFT.1.len()
-        && name.starts_with(DRAFT.0)
-        && name.ends_with(DRAFT.1)
+    let inner = name.strip_prefix(DRAFT.0);
+    let Some(inner) = inner.and_then(|rest| rest.strip_suffix(DRAFT.1)) else {
+        return false;
+    };
+    let mut numbers = inner.split(|byte| *byte == b'-');
+    let (process, number) = (numbers.next(), numbers.next());
+    numbers.next().is_none()
+        && process.is_some_and(|text| is_number(text, u32::MAX.into()))
+        && number.is_some_and(|text| is_number(text, u64::MAX))
+}
+
+/// Whether `text` is what a number up to `most` is written as.
+fn is_number(text: &[u8], most: u64) -> bool {
+    let is_plain = text.iter().all(u8::is_ascii_digit) && (text == b"0" || !text.starts_with(b"0"));
+    let number = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    is_plain && number.is_some_and(|number: u64| number <= most)
 }
 
 /// A file on its way, under a name of its own. Dropping it removes it.
@@ -312,4 +333,53 @@ impl Drop for Draft {
 /// The kind of error that a target in the way is.
 pub(super) fn in_the_way(target: &str, why: String) -> Error {
     Error::new(ErrorKind::InvalidInput, "write", target, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_made_here_is_a_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let entered = root.enter(b"", true).unwrap().unwrap();
+        let (_file, made) = entered.create().unwrap();
+        assert!(is_draft(&made), "{}", names::shown(&made));
+        for (name, wanted) in [
+            (&b".onecopy-7-0.part"[..], true),
+            (b".onecopy-4294967295-18446744073709551615.part", true),
+            (b".onecopy-4294967296-0.part", false),
+            (b".onecopy-1-18446744073709551616.part", false),
+            (b".onecopy-x.part", false),
+            (b".onecopy-7.part", false),
+            (b".onecopy-7-.part", false),
+            (b".onecopy--7.part", false),
+            (b".onecopy-7-1-2.part", false),
+            (b".onecopy-07-1.part", false),
+            (b".onecopy-+7-1.part", false),
+            (b".onecopy-7-1.part.gz", false),
+            (b"x.onecopy-7-1.part", false),
+            (b".onecopy-.part", false),
+            (b".onecopy-notes.part", false),
+        ] {
+            assert_eq!(is_draft(name), wanted, "{}", names::shown(name));
+        }
+    }
+
+    #[test]
+    fn paths_have_one_slash_between_folder_and_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        for (root, relative, wanted) in [
+            (path.to_owned(), &b""[..], format!("{path}/f")),
+            (format!("{path}/"), b"", format!("{path}/f")),
+            (path.to_owned(), b"d", format!("{path}/d/f")),
+        ] {
+            let entered = Root::new(root).enter(relative, true).unwrap().unwrap();
+            assert_eq!(entered.draft(b"f", 1).unwrap().shown, wanted);
+        }
+        let here = Root::new("").enter(b"", false).unwrap().unwrap();
+        assert_eq!(here.draft(b"f", 1).unwrap().shown, "f");
+    }
 }

@@ -269,3 +269,32 @@ fn a_stop_leaves_no_file_and_no_draft() {
         world.files()
     );
 }
+
+#[test]
+fn files_of_others_that_look_like_drafts_stay_and_are_copied() {
+    let world = World::new();
+    let names = [
+        ".onecopy-notes.part",
+        ".onecopy-7.part",
+        "d/.onecopy-a-1.part",
+    ];
+    for name in names {
+        world.write(&format!("in/{name}"), name);
+        world.put(&format!("p/{name}"), name);
+    }
+    world.put("p/.onecopy-7-1.part", "a draft by its name");
+    let up = world.recursive(&world.text("in"), "s3://bkt/up/");
+    assert_eq!(up.counts(), [3, 0, 0, 0], "{:?}", up.failed);
+    let down = world.recursive("s3://bkt/p/", &world.text("in"));
+    assert_eq!(down.counts(), [3, 0, 0, 1], "{:?}", down.failed);
+    let why = down.why("s3://bkt/p/.onecopy-7-1.part");
+    assert!(why.contains("not whole yet"), "{why}");
+    let again = world.recursive("s3://bkt/up/", &world.text("in/d"));
+    assert_eq!(again.counts(), [3, 0, 0, 0], "{:?}", again.failed);
+    for name in names {
+        assert_eq!(
+            std::fs::read(world.path(&format!("in/{name}"))).unwrap(),
+            name.as_bytes()
+        );
+    }
+}

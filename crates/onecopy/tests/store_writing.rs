@@ -10,7 +10,7 @@ use onecopy::buffer::Slice;
 use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::ledger::{Ledger, Report};
 use onecopy::route::Hop;
-use onecopy::store::{Attributes, Store, open_store};
+use onecopy::store::{Attributes, CopySource, ETag, Key, Part, Store, Upload, open_store};
 use onecopy::sync::{Arc, Mutex};
 use onecopy::{Error, ErrorKind, Result};
 
@@ -231,7 +231,8 @@ async fn what_stays_is_an_error_of_the_right_kind() {
 #[tokio::test]
 async fn uploads_in_parts_believe_no_answer_that_says_too_little() {
     let begun = "<R><UploadId>id</UploadId></R>";
-    let completed = "<R><ETag>\"e-1\"</ETag></R>";
+    let completed =
+        "<CompleteMultipartUploadResult><ETag>\"e-1\"</ETag></CompleteMultipartUploadResult>";
     let late = "<Error><Code>InternalError</Code></Error>";
     // Steps, where it ends (begin, part, complete, or nowhere) and as what.
     for (steps, ends) in [
@@ -296,4 +297,79 @@ async fn in_one_part(store: &dyn Store) -> Result<(), (&'static str, Error)> {
         .await
         .map_err(at("complete"))?;
     Ok(())
+}
+
+/// What is told by a document, and its root.
+const TOLD: [(&str, &str); 4] = [
+    ("delete", "DeleteResult"),
+    ("copy", "CopyObjectResult"),
+    ("copy_part", "CopyPartResult"),
+    ("complete", "CompleteMultipartUploadResult"),
+];
+
+async fn told(store: &dyn Store, what: &str) -> Result<()> {
+    let writer = store.writer().unwrap();
+    let object = writer.object(b"k");
+    let source = CopySource {
+        bucket: "other".to_owned(),
+        object: object.clone(),
+    };
+    let upload = Upload {
+        object: object.clone(),
+        id: "id".into(),
+    };
+    match what {
+        "delete" => {
+            let refused = writer.delete(&[Key::new(*b"a"), Key::new(*b"b")]).await?;
+            assert!(refused.is_empty(), "{refused:?}");
+        }
+        "copy" => {
+            let attributes = Attributes::default();
+            writer.copy(&source, &object, &attributes).await?;
+        }
+        "copy_part" => {
+            writer.copy_part(&upload, 1, &source, (0, 10)).await?;
+        }
+        _ => {
+            let part = Part {
+                number: 1,
+                etag: ETag("\"p\"".into()),
+                len_bytes: 10,
+                crc64nvme: None,
+            };
+            writer.complete(&upload, &[part]).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_200_that_tells_no_success_is_asked_for_again_and_never_believed() {
+    for (what, root) in TOLD {
+        let fine = format!("<{root}><ETag>\"e\"</ETag></{root}>");
+        for odd in [
+            "",
+            "  \n",
+            "OK",
+            "<html><body>Welcome to the guest network</body></html>",
+            "<ListBucketResult/>",
+            &fine[..fine.len() - 3],
+            &format!("<{root}><Err"),
+        ] {
+            let page = || answer("200 OK", "Content-Type: text/html\r\n", odd);
+            let server = serve(vec![page(), answer("200 OK", "", &fine)]);
+            let (store, _) = open_store("s3://bkt", &server.config).unwrap();
+            told(&*store, what).await.unwrap();
+            assert_eq!(server.seen.lock().len(), 2, "{what} {odd:?}");
+            let gone = || answer("404 No", "", "");
+            let server = serve(vec![page(), page(), page(), gone(), gone()]);
+            let (store, _) = open_store("s3://bkt", &server.config).unwrap();
+            let error = told(&*store, what).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{what} {odd:?}: {error}");
+            assert!(error.to_string().contains(root), "{error}");
+        }
+        let server = serve(vec![answer("200 OK", "", &fine)]);
+        let (store, _) = open_store("s3://bkt", &server.config).unwrap();
+        told(&*store, what).await.unwrap();
+    }
 }

@@ -15,6 +15,8 @@ pub(super) struct Asked<'a> {
     pub(super) body: Bytes,
     /// Where the body is payload: the hop that counts it.
     pub(super) hop: Option<&'a OpenHop>,
+    /// The root of the document that tells a success, where one does: a 200 with anything else is none.
+    pub(super) root: Option<&'static str>,
 }
 
 impl<'a> Asked<'a> {
@@ -26,6 +28,7 @@ impl<'a> Asked<'a> {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             hop: None,
+            root: None,
         }
     }
 
@@ -33,6 +36,11 @@ impl<'a> Asked<'a> {
         for (name, value) in attributes.iter() {
             self.set(name, value);
         }
+        self
+    }
+
+    pub(super) fn told_by(mut self, root: &'static str) -> Self {
+        self.root = Some(root);
         self
     }
 

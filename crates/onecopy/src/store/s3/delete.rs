@@ -16,7 +16,8 @@ impl S3Store {
         if !in_xml.is_empty() {
             let xml = write_xml::delete(&in_xml);
             let digest = proof::md5(xml.as_bytes());
-            let mut asked = Asked::new(Method::POST, b"", "delete=").with_xml(xml);
+            let asked = Asked::new(Method::POST, b"", "delete=").told_by("DeleteResult");
+            let mut asked = asked.with_xml(xml);
             asked.set("content-md5", &digest);
             let all = Self::object(self, in_xml[0].as_bytes(), None);
             let (_, text) = self.text_of("delete", &all, &asked).await?;

@@ -112,6 +112,9 @@ impl S3Store {
             }
             return Err(failure);
         }
+        if let Some(root) = asked.root {
+            write_xml::check_root(&text, root)?;
+        }
         Ok((headers, text))
     }
 
@@ -251,7 +254,8 @@ impl Writer for S3Store {
         Box::pin(async move {
             let object = &upload.object;
             let query = upload_query(upload, Some(number));
-            let mut asked = Asked::new(Method::PUT, object.key.as_bytes(), query);
+            let asked = Asked::new(Method::PUT, object.key.as_bytes(), query);
+            let mut asked = asked.told_by("CopyPartResult");
             let (place, tag) = Self::copy_source(source);
             asked.set("x-amz-copy-source", &place);
             let last = to.saturating_sub(1);
@@ -278,7 +282,9 @@ impl Writer for S3Store {
                 object.key.as_bytes(),
                 upload_query(upload, None),
             );
-            let mut asked = asked.with_xml(write_xml::complete(parts));
+            let mut asked = asked
+                .with_xml(write_xml::complete(parts))
+                .told_by("CompleteMultipartUploadResult");
             if let Some(crc) = proof::whole(parts) {
                 asked.set("x-amz-checksum-crc64nvme", &proof::base64(crc));
                 asked.set("x-amz-checksum-type", "FULL_OBJECT");
@@ -316,6 +322,7 @@ impl Writer for S3Store {
     ) -> BoxFuture<'a, Result<Stored>> {
         Box::pin(async move {
             let asked = Asked::new(Method::PUT, object.key.as_bytes(), "");
+            let asked = asked.told_by("CopyObjectResult");
             let mut asked = asked.with_attributes(attributes);
             if attributes.iter().next().is_some() {
                 asked.set("x-amz-metadata-directive", "REPLACE");

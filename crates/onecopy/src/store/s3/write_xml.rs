@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use quick_xml::escape::escape;
 
+use super::super::http1::Failure;
 use super::super::{Key, Part};
 use super::list::leaves;
 
@@ -46,11 +47,31 @@ pub(super) fn delete(keys: &[&Key]) -> String {
     xml
 }
 
+/// An answer is a success only where it is a whole document with this root: a 200 may also come from a proxy with a page
+/// of its own, empty, or cut off. That is worth another try.
+pub(super) fn check_root(text: &[u8], root: &str) -> Result<(), Failure> {
+    let why = match leaves(text.trim_ascii_start()) {
+        Err(why) => why,
+        Ok(leaves) if leaves.is_empty() => "it is no XML".to_owned(),
+        Ok(leaves)
+            if leaves
+                .iter()
+                .all(|(path, _)| path.first().is_some_and(|is| is == root)) =>
+        {
+            return Ok(());
+        }
+        Ok(_) => "it has another root".to_owned(),
+    };
+    let mut failure = Failure::corrupt(format!("the answer is no {root}: {why}"));
+    failure.is_worth_retrying = true;
+    Err(failure.with_help("does the endpoint speak S3, or is there a proxy between?"))
+}
+
 /// The keys that were not deleted, and the codes that say why.
 pub(super) fn not_deleted(text: &[u8]) -> Vec<(Key, String)> {
     let mut found = Vec::new();
     let (mut key, mut code) = (None, String::new());
-    for (path, text) in leaves(text).unwrap_or_default() {
+    for (path, text) in leaves(text.trim_ascii_start()).unwrap_or_default() {
         match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["DeleteResult", "Error", "Key"] => key = Some(Key::new(text.as_bytes())),
             ["DeleteResult", "Error", "Code"] => code = text,
@@ -120,6 +141,37 @@ mod tests {
         ] {
             assert_eq!(can_hold(&Key::new(key)), is_held, "{key:?}");
         }
+    }
+
+    #[test]
+    fn only_a_whole_document_with_the_right_root_is_a_success() {
+        for (text, is_success) in [
+            (&b"<DeleteResult/>"[..], true),
+            (
+                b"  \n<?xml version=\"1.0\"?><DeleteResult xmlns=\"x\"></DeleteResult>",
+                true,
+            ),
+            (
+                b"<DeleteResult><Error><Key>k</Key></Error></DeleteResult>\n",
+                true,
+            ),
+            (b"", false),
+            (b"  ", false),
+            (b"OK", false),
+            (b"{}", false),
+            (b"\xff", false),
+            (b"<html><body>Welcome</body></html>", false),
+            (b"<!doctype html><p>x", false),
+            (b"<DeleteResult>", false),
+            (b"<DeleteResult><Error><Key>k</Ke", false),
+            (b"<DeleteResult/><html/>", false),
+            (b"<R><DeleteResult/></R>", false),
+        ] {
+            let checked = check_root(text, "DeleteResult");
+            assert_eq!(checked.is_ok(), is_success, "{text:?}");
+        }
+        let failure = check_root(b"", "DeleteResult").unwrap_err();
+        assert!(failure.is_worth_retrying);
     }
 
     #[test]

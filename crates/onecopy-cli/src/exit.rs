@@ -11,19 +11,25 @@ pub(crate) enum Exit {
     No,
     /// It could not run, or not to its end: bad arguments or an error.
     Failed,
-    /// Ctrl-C.
+    /// Ctrl-C (SIGINT).
     Interrupted,
+    /// SIGTERM.
+    Terminated,
+    /// SIGHUP: the terminal is gone.
+    HungUp,
 }
 
 impl Exit {
-    /// The code that the process ends with: 0, 1, 2 as with grep and diff, 130 as shells show
-    /// SIGINT.
+    /// The code that the process ends with: 0, 1, 2 as with grep and diff; after a signal 128 and its
+    /// number, as shells show it.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::No => 1,
             Self::Failed => 2,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
+            Self::HungUp => 129,
         }
     }
 

@@ -11,7 +11,8 @@
 //! | `args` | what was typed, and nothing else |
 //! | `commands` | one file or folder per command: turns what was typed into a call of the engine |
 //! | `exit` | what the exit codes mean |
-//! | `interrupt` | Ctrl-C |
+//! | `interrupt` | Ctrl-C and other signals that end a command |
+//! | `open_files` | the limit of open files |
 //! | `output` | the only one that writes to stdout, and the one that prints errors |
 //! | `progress` | the only one that draws on stderr |
 //! | `words` | the engine's settings as flags |
@@ -22,6 +23,7 @@ mod args;
 mod commands;
 mod exit;
 mod interrupt;
+mod open_files;
 mod output;
 mod progress;
 mod words;
@@ -39,12 +41,13 @@ use output::Output;
 use progress::Progress;
 
 /// Runs the command with `args`, the first of which is the name of the program, and gives its exit
-/// code: 0 done and true, 1 ran but the answer is no or some items failed, 2 could not run, 130
-/// interrupted.
+/// code: 0 done and true, 1 ran but the answer is no or some items failed, 2 could not run, 128 and
+/// the number of the signal if one ended it.
 ///
-/// Results go to stdout; progress, logs and errors to stderr. It catches SIGINT while it runs and
-/// returns within a second of it; a thread that still waits for the network may then outlive the
-/// call, so the process should end.
+/// Results go to stdout; progress, logs and errors to stderr. It raises the process's soft limit of
+/// open files to the hard one. It catches SIGINT, SIGTERM and SIGHUP while it runs and returns within
+/// a second of one; a thread that still waits for the network may then outlive the call, so the
+/// process should end.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let typed: Vec<OsString> = args.into_iter().collect();
     match Args::try_parse_from(&typed) {
@@ -63,6 +66,7 @@ fn run_parsed(args: Args) -> Exit {
         return output.fail(&error);
     }
     warn_of_debug_build();
+    open_files::raise();
     let interrupt = Interrupt::default();
     let context = Context {
         interrupt: interrupt.clone(),
@@ -74,7 +78,7 @@ fn run_parsed(args: Args) -> Exit {
     let result = interrupt.watch(move || commands::run(args.command, &context));
     match result.and_then(|outcome| show(&output, outcome, is_quiet)) {
         Ok(exit) => exit,
-        Err(error) => output.fail(&error.in_words(words::flag)),
+        Err(error) => interrupt.name(output.fail(&error.in_words(words::flag))),
     }
 }
 

@@ -83,8 +83,8 @@ impl Output {
     }
 
     /// Shows one line of a result that comes line by line. A reader that has gone away is no reason to stop the work.
-    pub(crate) fn line(&self, line: &str) {
-        let _gone = self.write(&format!("{line}\n"));
+    pub(crate) fn line(&self, line: &str) -> io::Result<()> {
+        self.write(&format!("{line}\n")).or_else(quiet_if_gone)
     }
 
     /// Says something beside the result, on stderr.

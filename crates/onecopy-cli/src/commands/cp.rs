@@ -1,22 +1,42 @@
 //! `onecopy cp`: objects and files, one or many, from one place to another.
 
-use onecopy::transfer::{CopyOrder, CopySettings, Replace, copy_all};
+use onecopy::store::shown_url;
+use onecopy::transfer::{CopyOrder, CopySettings, Replace, copy, copy_all};
 use onecopy::{Error, ErrorKind, Result};
 
 use super::{Context, Outcome, cat, transfer};
 use crate::args::{CatArgs, CpArgs, CpFlags};
+use crate::exit::Exit;
 
 pub(super) fn run(args: &CpArgs, context: &Context) -> Result<Outcome> {
     if args.is_to_stdout() {
         return to_stdout(args, context);
     }
-    run_all(std::slice::from_ref(args), &args.flags, context)
+    let settings = transfer::settings(&args.flags.transfer)?;
+    let how = how(&args.flags);
+    transfer::run("cp", context, |observer, stop| {
+        copy(&args.sources, &args.target, &settings, &how, observer, stop)
+    })
 }
 
-/// Several copies with the same flags.
+/// Several copies with the same flags. One that cannot be is an item that failed.
 pub(super) fn run_all(orders: &[CpArgs], flags: &CpFlags, context: &Context) -> Result<Outcome> {
     let settings = transfer::settings(&flags.transfer)?;
-    let how = CopySettings {
+    let how = how(flags);
+    let orders: Vec<CopyOrder> = orders
+        .iter()
+        .map(|args| CopyOrder {
+            sources: args.sources.clone(),
+            target: args.target.clone(),
+        })
+        .collect();
+    transfer::run("cp", context, |observer, stop| {
+        copy_all(&orders, &settings, &how, observer, stop)
+    })
+}
+
+fn how(flags: &CpFlags) -> CopySettings {
+    CopySettings {
         is_recursive: flags.is_recursive,
         is_flat: flags.is_flat,
         is_raw: flags.is_raw,
@@ -31,17 +51,7 @@ pub(super) fn run_all(orders: &[CpArgs], flags: &CpFlags, context: &Context) -> 
             (_, false, true) => Replace::IfSourceNewer,
             (_, false, false) => Replace::Always,
         },
-    };
-    let orders: Vec<CopyOrder> = orders
-        .iter()
-        .map(|args| CopyOrder {
-            sources: args.sources.clone(),
-            target: args.target.clone(),
-        })
-        .collect();
-    transfer::run("cp", context, |observer, stop| {
-        copy_all(&orders, &settings, &how, observer, stop)
-    })
+    }
 }
 
 /// `cp .. -` is `cat`, of one source.
@@ -51,6 +61,17 @@ fn to_stdout(args: &CpArgs, context: &Context) -> Result<Outcome> {
         let (kind, what) = (ErrorKind::InvalidInput, "several sources to -");
         return Err(Error::new(kind, "copy", what, why)
             .with_help("write several one after the other with onecopy cat"));
+    }
+    if args.flags.transfer.is_dry_run {
+        // Standard output stays as it is: what would be done is told beside it.
+        let source = args.sources.first().map(|url| shown_url(url));
+        let line = format!("(dry run) cp {} -", source.unwrap_or_default());
+        context.output.note(&line);
+        return Ok(Outcome {
+            value: None,
+            remark: None,
+            exit: Exit::Done,
+        });
     }
     let args = CatArgs {
         urls: args.sources.clone(),

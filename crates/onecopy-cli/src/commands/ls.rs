@@ -6,7 +6,7 @@ use std::future::Future;
 use onecopy::error::Printable;
 use onecopy::ledger::Ledger;
 use onecopy::store::{
-    Absent, ListRequest, Named, Object, Store, is_pattern, open_store, resolve_with,
+    Absent, ListRequest, Named, Object, Pages, Store, is_pattern, open_store, resolve_with,
 };
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Result};
@@ -153,9 +153,11 @@ async fn list(
         let text = String::from_utf8_lossy(bytes.get(folded..).unwrap_or_default());
         Printable(&text).to_string()
     };
+    let mut pages = Pages::default();
     loop {
         context.interrupt.check()?;
         let page = store.list(&request).await?;
+        pages.next(&page, &listing.url)?;
         let prefixes = page.prefixes.iter().map(|prefix| name(prefix.as_bytes()));
         listing.prefixes.extend(prefixes);
         for object in &page.objects {

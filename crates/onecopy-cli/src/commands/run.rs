@@ -5,7 +5,7 @@ use std::io::BufRead;
 use clap::Parser;
 use onecopy::{Error, ErrorKind, Result};
 
-use super::{Context, Outcome, cp, sync};
+use super::{Context, Outcome, cp, sync, transfer};
 use crate::args::{Args, Command, CpArgs, RunArgs, SyncArgs};
 use crate::exit::Exit;
 
@@ -30,18 +30,46 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Outcome> {
         if let Some(summary) = last.value.take().filter(|_| context.output.is_json()) {
             context.output.show(summary.as_ref())?;
         }
-        last = match &batch {
+        let ended = match &batch {
             Batch::Copies(copies) => match copies.as_slice() {
                 [] => continue,
-                [first, ..] => cp::run_all(copies, &first.flags, context)?,
+                [first, ..] => cp::run_all(copies, &first.flags, context),
             },
-            Batch::Sync(args) => sync::run(args, context)?,
+            Batch::Sync(args) => sync::run(args, context),
+        };
+        last = match ended {
+            Err(error) if !is_end(&error) => failed(&batch, &error, context)?,
+            ended => ended?,
         };
         if last.exit != Exit::Done {
             exit = last.exit;
         }
     }
     Ok(Outcome { exit, ..last })
+}
+
+fn is_end(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Bug | ErrorKind::Cancelled)
+}
+
+/// Commands that cannot be, or had to stop, are items that failed; the rest goes on.
+fn failed(batch: &Batch, error: &Error, context: &Context) -> Result<Outcome> {
+    match batch {
+        Batch::Copies(copies) => {
+            for args in copies {
+                transfer::refuse(context, &args.sources, &args.target, error)?;
+            }
+        }
+        Batch::Sync(args) => {
+            let source = std::slice::from_ref(&args.source);
+            transfer::refuse(context, source, &args.target, error)?;
+        }
+    }
+    Ok(Outcome {
+        value: None,
+        remark: None,
+        exit: Exit::No,
+    })
 }
 
 fn read(file: &str) -> Result<Vec<Batch>> {
@@ -103,8 +131,14 @@ fn parse(line: &str) -> Result<Batch, String> {
         Command::Cp(args) if args.is_to_stdout() || args.sources.iter().any(|name| name == "-") => {
             Err("standard input and output are not for batches".to_owned())
         }
-        Command::Cp(args) => Ok(Batch::Copies(vec![args])),
-        Command::Sync(args) => Ok(Batch::Sync(Box::new(args))),
+        Command::Cp(args) => {
+            transfer::settings(&args.flags.transfer).map_err(|error| error.to_string())?;
+            Ok(Batch::Copies(vec![args]))
+        }
+        Command::Sync(args) => {
+            transfer::settings(&args.transfer).map_err(|error| error.to_string())?;
+            Ok(Batch::Sync(Box::new(args)))
+        }
         _ => Err("only cp and sync can stand here".to_owned()),
     }
 }

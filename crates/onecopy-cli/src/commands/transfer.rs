@@ -1,11 +1,13 @@
 //! What `cp` and `sync` share: settings, a line per item, the summary.
 
 use std::fmt;
+use std::io;
 
 use onecopy::setting::spelled;
 use onecopy::store::Attributes;
-use onecopy::sync::Arc;
-use onecopy::transfer::{Filter, Item, Observer, Settings, Stop, Summary};
+use onecopy::store::shown_url;
+use onecopy::sync::{Arc, Mutex};
+use onecopy::transfer::{Action, Filter, Item, Observer, Settings, Stop, Summary};
 use onecopy::{Error, Result};
 use serde::Serialize;
 
@@ -69,14 +71,12 @@ pub(super) fn run(
     context: &Context,
     work: impl FnOnce(&Arc<dyn Observer>, &Stop) -> Result<Summary>,
 ) -> Result<Outcome> {
-    let lines = Arc::new(Lines {
-        output: context.output,
-        is_quiet: context.is_quiet,
-        bar: context.progress.bytes(operation),
-    });
+    let lines = Arc::new(Lines::new(operation, context));
     let observer: Arc<dyn Observer> = Arc::<Lines>::clone(&lines);
     let summary = work(&observer, &Stop::at(context.interrupt.flag()))?;
-    drop((observer, lines));
+    drop(observer);
+    lines.check()?;
+    drop(lines);
     let exit = Exit::answer(summary.failed == 0);
     let told = Told {
         schema: 1,
@@ -87,6 +87,26 @@ pub(super) fn run(
         context.output.note(&told.line());
     }
     Ok(Outcome::new(told, exit))
+}
+
+/// Tells a command that cannot be, of several: an item that failed.
+pub(super) fn refuse(
+    context: &Context,
+    sources: &[String],
+    target: &str,
+    error: &Error,
+) -> Result<()> {
+    let sources: Vec<_> = sources.iter().map(|url| shown_url(url)).collect();
+    let lines = Lines::new("run", context);
+    lines.item(&Item {
+        action: Action::Copy,
+        source: &sources.join(" "),
+        target: Some(&shown_url(target)),
+        len_bytes: None,
+        is_planned: false,
+        error: Some(error),
+    });
+    lines.check()
 }
 
 /// The summary: as JSON the last object on stdout. As text it goes to stderr, so that stdout has items only.
@@ -134,9 +154,38 @@ impl Told {
 
 /// A line per item: on stdout what was done, on stderr what failed.
 struct Lines {
+    operation: &'static str,
     output: Output,
     is_quiet: bool,
     bar: Bar,
+    /// Guards why a line could not be written, the first time; held to set and to take it.
+    unwritten: Mutex<Option<io::Error>>,
+}
+
+impl Lines {
+    fn new(operation: &'static str, context: &Context) -> Self {
+        Self {
+            operation,
+            output: context.output,
+            is_quiet: context.is_quiet,
+            bar: context.progress.bytes(operation),
+            unwritten: Mutex::new(None),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        if let Err(error) = self.output.line(line) {
+            self.unwritten.lock().get_or_insert(error);
+        }
+    }
+
+    /// An error where lines are missing: whoever reads them would take items for not done.
+    fn check(&self) -> Result<()> {
+        match self.unwritten.lock().take() {
+            Some(error) => Err(Error::io("write", "the lines of items to stdout", error)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// An item as JSON, in the form of s5cmd's.
@@ -169,15 +218,33 @@ impl Observer for Lines {
                 self.output.note(&format!("onecopy: {}", told(error)));
             }
             if self.output.is_json() {
-                self.output.line(&json(item));
+                self.line(&json(item));
             } else if item.error.is_none() && !self.is_quiet {
-                self.output.line(&text(item));
+                self.line(&text(item));
             }
         });
     }
 
     fn moved(&self, bytes: u64) {
         self.bar.add(bytes);
+    }
+
+    fn ended(&self, summary: &Summary) {
+        if summary.copied + summary.deleted + summary.failed == 0 {
+            return;
+        }
+        let told = Told {
+            schema: 1,
+            operation: self.operation,
+            summary: summary.clone(),
+        };
+        self.bar.suspend(|| {
+            if self.output.is_json() {
+                self.line(&serde_json::to_string(&told).unwrap_or_default());
+            } else if !self.is_quiet {
+                self.output.note(&told.line());
+            }
+        });
     }
 }
 

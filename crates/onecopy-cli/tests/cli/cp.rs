@@ -177,29 +177,130 @@ fn standard_input_and_output_are_dashes() {
 }
 
 #[test]
-fn ctrl_c_leaves_nothing_half_done() {
-    let server = FaultServer::start().unwrap();
+fn signals_leave_nothing_half_done_and_name_themselves() {
+    for (signal, code) in [
+        (Signal::SIGINT, 130),
+        (Signal::SIGTERM, 143),
+        (Signal::SIGHUP, 129),
+    ] {
+        let server = FaultServer::start().unwrap();
+        let world = World::new();
+        let folder = tempfile::tempdir().unwrap();
+        let out = format!("{}/", folder.path().display());
+        let url = "s3://data/drip=1Bps/1000000/slow";
+        let args = ["cp", "--raw", "--range", "64KiB", url, &out];
+        let child = world
+            .command(&args)
+            .env("AWS_ENDPOINT_URL", server.endpoint())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while server.count("GET") < 2 {
+            std::thread::yield_now();
+        }
+        let pid = Pid::from_raw(child.id().try_into().unwrap());
+        kill(pid, signal).unwrap();
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert_eq!(ended.stderr, "onecopy: could not finish: interrupted\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_stopped_upload_is_given_up() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
-    let out = format!("{}/", folder.path().display());
-    let url = "s3://data/drip=1Bps/1000000/slow";
-    let args = ["cp", "--raw", "--range", "64KiB", url, &out];
+    let big = folder.path().join("big");
+    // Sparse, and far more than can be sent before the stop.
+    fs::File::create(&big).unwrap().set_len(8 << 30).unwrap();
     let child = world
-        .command(&args)
-        .env("AWS_ENDPOINT_URL", server.endpoint())
+        .command(&[
+            "cp",
+            "--memory",
+            "64MiB",
+            big.to_str().unwrap(),
+            "s3://data/big",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while server.count("GET") < 2 {
+    while world.server.open_uploads() == 0 {
         std::thread::yield_now();
     }
     let pid = Pid::from_raw(child.id().try_into().unwrap());
-    kill(pid, Signal::SIGINT).unwrap();
+    kill(pid, Signal::SIGTERM).unwrap();
     let ended = Ended::from(child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(ended.stderr, "onecopy: could not finish: interrupted\n");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(ended.code, Some(143), "{ended:?}");
+    assert_eq!(world.server.open_uploads(), 0);
+    assert_eq!(world.server.get("data", "big").unwrap(), None);
+}
+
+#[test]
+fn many_files_are_copied_where_few_may_be_open() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("in"), folder.path().join("out"));
+    fs::create_dir(&from).unwrap();
+    for n in 0..1500 {
+        fs::write(from.join(format!("{n}")), format!("{n}")).unwrap();
+    }
+    let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
+    for args in [
+        &["cp", "-q", "-r", from, "s3://data/p"][..],
+        &["cp", "-q", "-r", "s3://data/p", to],
+    ] {
+        let inner = world.command(args);
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""])
+            .arg(inner.get_program())
+            .args(inner.get_args());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{args:?}");
+    }
+    assert_eq!(fs::read_dir(to).unwrap().count(), 1500);
+    assert_eq!(world.server.get("data", "p/1499").unwrap().unwrap(), "1499");
+}
+
+#[test]
+fn lines_that_cannot_be_written_are_an_error_and_a_reader_that_goes_away_is_none() {
+    let world = World::new();
+    world.put("p/a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for flags in [&[][..], &["--json"]] {
+        let args = [&["cp", "-r", "s3://data/p", out], flags].concat();
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = world.command(&args);
+        command.stdout(full).stderr(Stdio::piped());
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("stdout"), "{ended:?}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = world.command(&args);
+        command.stdout(writer).stderr(Stdio::piped());
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_writes_nothing_to_standard_output() {
+    let world = World::new();
+    world.put("a", "bytes");
+    let ended = world.run(&["cp", "--dry-run", "s3://data/a", "-"]);
+    assert_eq!((ended.code, ended.text()), (Some(0), ""), "{ended:?}");
+    assert_eq!(ended.stderr, "(dry run) cp s3://data/a -\n");
 }
 
 #[test]

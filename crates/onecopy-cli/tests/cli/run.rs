@@ -77,3 +77,55 @@ fn a_line_that_cannot_be_stops_all_before_anything_is_done() {
         .run(&["run", "/nonexistent"])
         .failed(&["/nonexistent"]);
 }
+
+#[test]
+fn a_line_that_fails_is_an_item_that_failed_whatever_stands_beside_it() {
+    let world = World::new();
+    world.put("p/a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("commands");
+    let out = folder.path().join("out").to_str().unwrap().to_owned();
+    let here = folder.path().to_str().unwrap();
+    let fine = format!("cp s3://data/p/a {out}/");
+    let other = format!("cp -n s3://data/p/a {out}/other");
+    for bad in [
+        format!("cp s3://data/p/ {out}/"),
+        format!("cp {here} {here}"),
+        format!("cp ftp://h/a?sig=hush {out}/"),
+        format!("cp --memory 1MiB s3://data/p/a {out}/"),
+        format!("sync {here} {here}"),
+        format!("sync s3://data/p/ ftp://h/a?sig=hush"),
+        format!("sync s3://missing/ {out}/"),
+    ] {
+        for (lines, done) in [
+            (vec![&bad], 0),
+            (vec![&bad, &fine], 1),
+            (vec![&fine, &bad], 1),
+            (vec![&fine, &bad, &fine], 2),
+            (vec![&bad, &other], 1),
+            (vec![&bad, &bad], 0),
+        ] {
+            let _not_there_yet = std::fs::remove_dir_all(&out);
+            let text: Vec<&str> = lines.iter().map(|line| line.as_str()).collect();
+            std::fs::write(&file, text.join("\n")).unwrap();
+            for flag in ["--log=warn", "--json"] {
+                let _nothing_there = std::fs::remove_dir_all(&out);
+                let ended = world.run(&["run", flag, file.to_str().unwrap()]);
+                assert_eq!(ended.code, Some(1), "{text:?} {ended:?}");
+                assert!(ended.stderr.contains("onecopy: could not"), "{ended:?}");
+                assert!(!ended.stderr.contains("hush") && !ended.text().contains("hush"));
+                let word = if flag == "--json" {
+                    "\"success\":true"
+                } else {
+                    "cp s3://data/p/a "
+                };
+                let count = ended
+                    .text()
+                    .lines()
+                    .filter(|line| line.contains(word))
+                    .count();
+                assert_eq!(count, done, "{text:?} {ended:?}");
+            }
+        }
+    }
+}

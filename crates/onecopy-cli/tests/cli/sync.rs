@@ -150,3 +150,31 @@ fn only_deleting_needs_a_folder_for_temporary_files() {
     assert_eq!(code(&[]), Some(0));
     assert!(folder.path().join("a").exists());
 }
+
+#[test]
+fn what_was_copied_before_an_error_is_told() {
+    let world = World::new();
+    world.put("p/a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..3 {
+        std::fs::write(folder.path().join(format!("z{n}")), "x").unwrap();
+    }
+    let out = folder.path().to_str().unwrap();
+    let args = ["sync", "s3://data/p/", out, "--delete", "--max-delete", "1"];
+    let ended = world.run(&args);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("copied 1 (1 B) in "), "{ended:?}");
+    world.put("p/b", "22");
+    let ended = world.run(&[&args[..], &["--json"]].concat());
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let lines: Vec<serde_json::Value> = ended
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [.., summary, error] = &*lines else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(summary["copied"], 1, "{lines:?}");
+    assert_eq!(error["error"]["kind"], "limit_reached");
+}

@@ -6,7 +6,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores` | from what people write to objects and their stores |
+//! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores`, `pages` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
 //! | `write` | what stores that can be written to promise |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
@@ -24,6 +24,7 @@ mod http;
 mod http1;
 mod object;
 mod origin;
+mod pages;
 mod ranged;
 mod resolve;
 mod retry;
@@ -37,7 +38,9 @@ mod write;
 pub use checksum::{Checksum, Sum};
 pub use escape::{has_glob, unescaped};
 pub use glob::Glob;
+pub(crate) use http1::files_left;
 pub use object::{ETag, Key, Object};
+pub use pages::Pages;
 pub use resolve::{
     Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
 };

@@ -327,8 +327,10 @@ async fn list_all(store: &Arc<dyn Store>, prefix: Key, name: &str) -> Result<Vec
     let mut objects = Vec::new();
     let mut keys = HashSet::new();
     let mut tokens = HashSet::new();
+    let mut pages = super::Pages::default();
     loop {
         let page = store.list(&request).await?;
+        pages.next(&page, name)?;
         // Some servers list a key twice where pages meet.
         objects.extend(
             page.objects

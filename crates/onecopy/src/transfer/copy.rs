@@ -19,20 +19,24 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Source, shown_url};
 use crate::sync::Arc;
 
-/// Carries out all `orders`, side by side.
-pub(super) async fn run(
+/// Carries out `order`; where it cannot be, that is the error.
+pub(super) async fn one(shared: &Arc<Shared>, order: &CopyOrder, how: &CopySettings) -> Result<()> {
+    run(shared, async |opener, runner| {
+        carry_out(shared, order, how, (opener, runner)).await
+    })
+    .await
+}
+
+/// Carries out all `orders`, side by side; one that cannot be is an item that failed.
+pub(super) async fn all(
     shared: &Arc<Shared>,
     orders: &[CopyOrder],
     how: &CopySettings,
 ) -> Result<()> {
-    let mut opener = Opener::new(&shared.settings.store, &shared.ledger);
-    let mut runner = Runner::new(shared);
-    let copied = async {
+    run(shared, async |opener, runner| {
         for order in orders {
-            let carried = carry_out(shared, order, how, (&mut opener, &mut runner)).await;
-            match carried {
-                // Of several orders one that cannot be is an item that failed.
-                Err(error) if orders.len() > 1 && !is_end(&error) => {
+            match carry_out(shared, order, how, (&mut *opener, &mut *runner)).await {
+                Err(error) if !is_end(&error) => {
                     let target = shown_url(&order.target);
                     shared.refused(&order.shown(), Some(&target), error);
                 }
@@ -40,8 +44,17 @@ pub(super) async fn run(
             }
         }
         Ok(())
-    };
-    let copied = shared.until_stopped(copied).await;
+    })
+    .await
+}
+
+async fn run(
+    shared: &Arc<Shared>,
+    work: impl AsyncFnOnce(&mut Opener, &mut Runner) -> Result<()>,
+) -> Result<()> {
+    let mut opener = Opener::new(&shared.settings.store, &shared.ledger);
+    let mut runner = Runner::new(shared);
+    let copied = shared.until_stopped(work(&mut opener, &mut runner)).await;
     // What is under way is finished, or undone, whatever came of the rest.
     let finished = runner.finish().await;
     copied.and(finished)

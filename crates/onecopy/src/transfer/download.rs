@@ -29,6 +29,7 @@ pub(super) async fn run(
 ) -> Result<u64> {
     let source = known(source).await?;
     let len = source.object.len_bytes.unwrap_or(0);
+    let _open = shared.file().await?;
     let begin = {
         let (root, relative) = (Arc::clone(root), relative.to_owned());
         move || {

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 
 use super::walk::{Walk, Walker};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, ListRequest, Object, Store};
+use crate::store::{Key, ListRequest, Object, Pages, Store};
 use crate::sync::Arc;
 
 /// Entries handed over at once.
@@ -161,8 +161,10 @@ impl Listing {
             is_folded: false,
             page: None,
         };
+        let mut pages = Pages::default();
         loop {
             let page = self.store.list(&request).await?;
+            pages.next(&page, &self.url)?;
             let seen = self.take(page.objects)?;
             let next = page.next;
             // Nobody listens once the run was stopped.

@@ -23,7 +23,7 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 const DRAFT: (&[u8], &[u8]) = (b".onecopy-", b".part");
 
 /// Folders kept open. Keys come in order, so that neighbours share theirs.
-const OPEN_FOLDERS: usize = 64;
+pub(super) const OPEN_FOLDERS: usize = 64;
 
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
 

@@ -87,14 +87,17 @@ pub fn copy(
         sources: sources.to_owned(),
         target: target.to_owned(),
     };
-    copy_all(&[order], settings, how, observer, stop)
+    let stop = stop.clone();
+    let shared = Shared::new(order.shown(), settings.clone(), Arc::clone(observer), stop)?;
+    block_on(&shared, copy::one(&shared, &order, how))
 }
 
 /// Carries out many copies as [`copy`] does one, side by side, over the same connections and in the same memory.
 ///
 /// # Errors
 ///
-/// As for [`copy`], but of several orders one that cannot be is told to `observer`, and the rest goes on.
+/// `Cancelled` after a stop, and `InvalidInput` for settings that cannot be. An order that cannot be is told to `observer`
+/// and counted as an item that failed, and the rest goes on.
 pub fn copy_all(
     orders: &[CopyOrder],
     settings: &Settings,
@@ -107,10 +110,7 @@ pub fn copy_all(
         orders => format!("{} copies", orders.len()),
     };
     let shared = Shared::new(shown, settings.clone(), Arc::clone(observer), stop.clone())?;
-    block_on(async {
-        copy::run(&shared, orders, how).await?;
-        Ok(shared.summary())
-    })
+    block_on(&shared, copy::all(&shared, orders, how))
 }
 
 /// Makes `target` like `source`: copies what is missing or differs, and with `is_deleting` deletes what is not at the
@@ -136,18 +136,21 @@ pub fn sync(
         Arc::clone(observer),
         stop.clone(),
     )?;
-    block_on(async {
+    block_on(&shared, async {
         let sides = open::sides(source, target, &shared.settings, &shared.ledger)?;
-        sync::run(&shared, &sides, how).await?;
-        Ok(shared.summary())
+        sync::run(&shared, &sides, how).await
     })
 }
 
-fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+fn block_on(shared: &Shared, work: impl Future<Output = Result<()>>) -> Result<Summary> {
     let runtime = runtime_named("transfer")?;
     let done = runtime.block_on(work);
     // Threads that write to the disk remove their drafts; one that waits for standard input must not keep a command that
     // was stopped.
     runtime.shutdown_timeout(SHUTDOWN);
-    done
+    if let Err(error) = done {
+        shared.ended();
+        return Err(error);
+    }
+    Ok(shared.summary())
 }

@@ -157,6 +157,9 @@ pub trait Observer: Send + Sync {
 
     /// So many bytes more have arrived.
     fn moved(&self, bytes: u64);
+
+    /// The transfer ends by an error; `summary` is what it came to until then.
+    fn ended(&self, _summary: &Summary) {}
 }
 
 /// What a transfer came to.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::folder::OPEN_FOLDERS;
 use super::memory::Memory;
 use super::settings::{Action, Item, Observer, Settings, Stop, Summary};
 use crate::config::default_memory_bytes;
@@ -12,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::route::{Hop, Route};
 use crate::size::{MIB, PAGE};
+use crate::store::files_left;
 use crate::sync::{Arc, Mutex};
 
 /// How often a transfer looks whether it is to stop: well within the time in which a command must end after Ctrl-C.
@@ -22,6 +24,9 @@ const RANGES_PER_CONNECTION: usize = 2;
 
 /// Memory below this holds too few ranges for anything to overlap.
 const LEAST_MEMORY: usize = 16 * MIB;
+
+/// Descriptors of a file on its way: itself, once more for O_DIRECT, and its folder.
+const OPEN_PER_FILE: usize = 3;
 
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Counts {
@@ -39,6 +44,8 @@ pub(super) struct Shared {
     pub(super) ledger: Arc<Ledger>,
     /// One permit per range that is on its way.
     flights: Arc<Semaphore>,
+    /// One permit per file that is held open; taken before any flight.
+    files: Arc<Semaphore>,
     observer: Arc<dyn Observer>,
     stop: Stop,
     /// Guards the counts; held for an addition.
@@ -62,11 +69,21 @@ impl Shared {
         // Whole pages, for O_DIRECT; and several ranges must fit.
         settings.range_bytes = settings.range_bytes.clamp(PAGE, memory_bytes / 8) / PAGE * PAGE;
         let ledger = Ledger::open(shown, Route::Stream, "disk");
+        let wanted = settings.store.limits.connections.max(1);
+        let (sockets, files) = share_out(wanted, files_left());
+        settings.store.limits.connections = sockets;
+        if sockets < wanted {
+            ledger.note(format!(
+                "connections: at most {sockets} of the {wanted} allowed, so that the process may open files, too: raise \
+                 the limit (ulimit -n), or lower `connections`"
+            ));
+        }
         let flights = settings.store.limits.connections.max(1) * RANGES_PER_CONNECTION;
         Ok(Arc::new(Self {
             memory: Memory::new(memory_bytes, settings.is_locking, &ledger),
             ledger,
             flights: Arc::new(Semaphore::new(flights.min(Semaphore::MAX_PERMITS))),
+            files: Arc::new(Semaphore::new(files.min(Semaphore::MAX_PERMITS))),
             settings,
             observer,
             stop,
@@ -82,6 +99,12 @@ impl Shared {
     pub(super) async fn flight(&self) -> Result<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.flights).acquire_owned().await;
         permit.map_err(|closed| Error::bug("begin a range", closed.to_string()))
+    }
+
+    /// Waits until one more file may be open.
+    pub(super) async fn file(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.files).acquire_owned().await;
+        permit.map_err(|closed| Error::bug("open a file", closed.to_string()))
     }
 
     /// How many ranges may be on their way.
@@ -163,6 +186,11 @@ impl Shared {
         }
     }
 
+    /// Tells of a transfer that ends by an error what it came to until then.
+    pub(super) fn ended(&self) {
+        self.observer.ended(&self.summary());
+    }
+
     /// What it came to.
     pub(super) fn summary(&self) -> Summary {
         self.ledger.finish();
@@ -185,6 +213,16 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// How many connections and how many files may be open at a time, where this process may open `left` more of both.
+fn share_out(connections: usize, left: Option<usize>) -> (usize, usize) {
+    let Some(left) = left else {
+        return (connections, usize::MAX);
+    };
+    let sockets = connections.min((left / 2).max(1));
+    let rest = left.saturating_sub(sockets + OPEN_FOLDERS);
+    (sockets, (rest / OPEN_PER_FILE).max(1))
+}
+
 /// The error of what was stopped.
 pub(super) fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "finish", "", "interrupted")
@@ -196,4 +234,24 @@ pub(super) async fn on_a_thread<T: Send + 'static>(
 ) -> Result<T> {
     let joined = tokio::task::spawn_blocking(work).await;
     joined.unwrap_or_else(|error| Err(Error::bug("use the disk", error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_and_files_share_what_the_process_may_open() {
+        for (connections, left, wanted) in [
+            (256, None, (256, usize::MAX)),
+            (256, Some(1_000_000), (256, 333_226)),
+            (256, Some(940), (256, 206)),
+            (256, Some(180), (90, 8)),
+            (256, Some(60), (30, 1)),
+            (256, Some(1), (1, 1)),
+            (4, Some(180), (4, 37)),
+        ] {
+            assert_eq!(share_out(connections, left), wanted, "{left:?}");
+        }
+    }
 }

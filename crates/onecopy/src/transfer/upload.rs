@@ -26,6 +26,7 @@ pub(super) async fn file(
     store: &Arc<dyn Store>,
     object: &Object,
 ) -> Result<u64> {
+    let _open = shared.until_stopped(shared.file()).await?;
     let opened = path.to_owned();
     let input = Arc::new(on_a_thread(move || Input::open(&opened)).await?);
     let len = input.stamp.len_bytes;

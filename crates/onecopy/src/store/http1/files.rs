@@ -15,6 +15,11 @@ pub(super) fn left() -> Option<(usize, u64)> {
     Some((left.max(1), soft))
 }
 
+/// How many more files this process may open, for those who open other things than sockets.
+pub(crate) fn files_left() -> Option<usize> {
+    left().map(|(left, _limit)| left)
+}
+
 /// No more connections than there are files for, and what to tell where that is fewer than wanted.
 pub(super) fn clamp(wanted: usize, left: Option<(usize, u64)>) -> (usize, Option<String>) {
     match left {

@@ -50,6 +50,7 @@ pub(super) use body::Body;
 pub(super) use client::{Answer, Client};
 pub(super) use endpoint::Endpoint;
 pub(super) use failure::Failure;
+pub(crate) use files::files_left;
 pub(super) use gap::Gap;
 pub(super) use head::{Head, retry_after};
 pub(super) use request::Request;

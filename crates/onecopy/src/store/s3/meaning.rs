@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 
 /// What `code` means; none for a code that is not known.
 pub(super) fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Failure> {
-    use ErrorKind::{Changed, Denied, NotFound, Throttled, Unreachable, Unsupported};
+    use ErrorKind::{Changed, Denied, InvalidInput, NotFound, Throttled, Unreachable, Unsupported};
     let failure = |kind, cause, why: &str| Failure::new(kind, cause, why);
     let failure = match code {
         "NoSuchKey" | "MethodNotAllowed" if told.is_delete_marker => deleted(),
@@ -23,6 +23,11 @@ pub(super) fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Fail
             let why = format!("there is no bucket {}", scene.bucket);
             Failure::new(NotFound, "no_such_bucket", why)
                 .with_help("check the bucket's name, and the endpoint (`endpoint_url`)")
+        }
+        "InvalidBucketName" => {
+            let why = format!("{} is no name that a bucket can have there", scene.bucket);
+            Failure::new(InvalidInput, "bucket_name", why)
+                .with_help("check the bucket's name: lower-case letters, digits, dots and hyphens")
         }
         "AccessDenied" | "AllAccessDisabled" => denied(scene),
         "SignatureDoesNotMatch" => failure(Denied, "signature", "the signature does not match")
@@ -147,5 +152,29 @@ fn wrong_region(told: &Told, scene: &Scene<'_>) -> Failure {
         None => {
             failure.with_help("say the region of the bucket with `region`, or check `endpoint_url`")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_bucket_can_have_is_told_as_such() {
+        let scene = Scene {
+            bucket: "Odd_Name",
+            region: "r",
+            is_head: false,
+            is_anonymous: false,
+            has_customer_key: false,
+        };
+        let failure = by_code("InvalidBucketName", &Told::default(), &scene).unwrap();
+        assert_eq!(failure.kind, ErrorKind::InvalidInput);
+        assert!(failure.why.contains("Odd_Name"), "{}", failure.why);
+        let help = failure.help.unwrap();
+        assert!(
+            help.contains("lower-case") && !help.contains("sse_c_key"),
+            "{help}"
+        );
     }
 }

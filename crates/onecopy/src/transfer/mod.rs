@@ -116,12 +116,14 @@ pub fn copy_all(
 /// Makes `target` like `source`: copies what is missing or differs, and with `is_deleting` deletes what is not at the
 /// source. Both are prefixes or folders, and one of them at least is in a store.
 ///
-/// Deleting comes last. Nothing is deleted where a listing failed or has a hole, where more than `max_delete` would go, or
-/// (without `max_delete`) where the source is empty. What `filter` leaves out is neither copied nor deleted.
+/// Deleting comes last. Nothing is deleted where a listing failed, where anything could not be read or any item failed (which
+/// is told to `observer` as one more), where more than `max_delete` would go, or (without `max_delete`) where the source holds
+/// nothing that is meant. What `filter` leaves out is neither copied nor deleted.
 ///
 /// # Errors
 ///
-/// As for [`copy`]; `LimitReached` where too much would be deleted, which leaves what was copied.
+/// As for [`copy`]; `InvalidInput` where both overlap, or the source is empty and all would go; `LimitReached` where too
+/// much would be deleted, which leaves what was copied.
 pub fn sync(
     source: &str,
     target: &str,

@@ -43,6 +43,24 @@ impl World {
         shards
     }
 
+    /// The command as a shell starts it after `setup`.
+    pub(crate) fn in_a_shell(&self, setup: &str, args: &[&str]) -> Command {
+        let inner = self.command(args);
+        let mut command = Command::new("/bin/sh");
+        command
+            .env_clear()
+            .args(["-c", &format!("{setup} && exec \"$0\" \"$@\"")])
+            .arg(inner.get_program())
+            .args(inner.get_args());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// The command with the server's endpoint and keys.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = bare(args);

@@ -209,6 +209,29 @@ fn signals_leave_nothing_half_done_and_name_themselves() {
 }
 
 #[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let server = FaultServer::start().unwrap();
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let out = format!("{}/", folder.path().display());
+    let args = ["cp", "--raw", "s3://data/drip=100KBps/100000/slow", &out];
+    let mut command = world.in_a_shell("trap '' HUP", &args);
+    command.env("AWS_ENDPOINT_URL", server.endpoint());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.count("GET") < 1 {
+        std::thread::yield_now();
+    }
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    kill(pid, Signal::SIGHUP).unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
 fn a_stopped_upload_is_given_up() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
@@ -252,18 +275,7 @@ fn many_files_are_copied_where_few_may_be_open() {
         &["cp", "-q", "-r", from, "s3://data/p"][..],
         &["cp", "-q", "-r", "s3://data/p", to],
     ] {
-        let inner = world.command(args);
-        let mut command = std::process::Command::new("sh");
-        command
-            .args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""])
-            .arg(inner.get_program())
-            .args(inner.get_args());
-        for (name, value) in inner.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        let mut command = world.in_a_shell("ulimit -n 256", args);
         let ended = Ended::from(command.output().unwrap());
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{args:?}");
     }
@@ -343,6 +355,8 @@ fn secrets_in_urls_are_shown_nowhere() {
     for args in [
         &["cp", &signed, &out][..],
         &["cp", unknown, &out],
+        &["cp", "http://me:hush@127.0.0.1/b?sig=hush", &out],
+        &["cat", "http://me:hush@127.0.0.1/b?sig=hush"],
         &["cp", unknown, &signed, &out],
         &["cp", "s3://data/a", &signed],
         &["cp", "-r", &signed, &out],

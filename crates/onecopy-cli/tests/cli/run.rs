@@ -94,7 +94,7 @@ fn a_line_that_fails_is_an_item_that_failed_whatever_stands_beside_it() {
         format!("cp ftp://h/a?sig=hush {out}/"),
         format!("cp --memory 1MiB s3://data/p/a {out}/"),
         format!("sync {here} {here}"),
-        format!("sync s3://data/p/ ftp://h/a?sig=hush"),
+        "sync s3://data/p/ ftp://h/a?sig=hush".to_owned(),
         format!("sync s3://missing/ {out}/"),
     ] {
         for (lines, done) in [

@@ -21,7 +21,11 @@ impl S3Store {
             asked.set("content-md5", &digest);
             let all = Self::object(self, in_xml[0].as_bytes(), None);
             let (_, text) = self.text_of("delete", &all, &asked).await?;
-            for (key, code) in write_xml::not_deleted(&text) {
+            let kept = write_xml::not_deleted(&text).ok_or_else(|| {
+                Failure::corrupt("the store kept a key and did not say which")
+                    .into_error("delete", &*all.url)
+            })?;
+            for (key, code) in kept {
                 let why = format!("the store kept it ({code})");
                 let failure = Failure::new(ErrorKind::Denied, "not_deleted", why);
                 let object = Self::object(self, key.as_bytes(), None);

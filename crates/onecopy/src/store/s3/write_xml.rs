@@ -67,8 +67,8 @@ pub(super) fn check_root(text: &[u8], root: &str) -> Result<(), Failure> {
     Err(failure.with_help("does the endpoint speak S3, or is there a proxy between?"))
 }
 
-/// The keys that were not deleted, and the codes that say why.
-pub(super) fn not_deleted(text: &[u8]) -> Vec<(Key, String)> {
+/// The keys that were not deleted, and the codes that say why; none where a key that was not is not named.
+pub(super) fn not_deleted(text: &[u8]) -> Option<Vec<(Key, String)>> {
     let mut found = Vec::new();
     let (mut key, mut code) = (None, String::new());
     for (path, text) in leaves(text.trim_ascii_start()).unwrap_or_default() {
@@ -76,12 +76,12 @@ pub(super) fn not_deleted(text: &[u8]) -> Vec<(Key, String)> {
             ["DeleteResult", "Error", "Key"] => key = Some(Key::new(text.as_bytes())),
             ["DeleteResult", "Error", "Code"] => code = text,
             ["DeleteResult", "Error"] => {
-                found.extend(key.take().map(|key| (key, std::mem::take(&mut code))));
+                found.push((key.take()?, std::mem::take(&mut code)));
             }
             _ => {}
         }
     }
-    found
+    Some(found)
 }
 
 /// The id of an upload that was begun.
@@ -183,8 +183,10 @@ mod tests {
         assert_eq!(etag(b"no xml"), None);
         let text = b"<DeleteResult><Error><Key>a&amp;b</Key><Code>AccessDenied</Code></Error>
             <Error><Code>X</Code><Key>c</Key></Error></DeleteResult>";
-        let kept = not_deleted(text);
+        let kept = not_deleted(text).unwrap();
         assert_eq!(kept[0], (Key::new(*b"a&b"), "AccessDenied".to_owned()));
         assert_eq!(kept[1], (Key::new(*b"c"), "X".to_owned()));
+        let unnamed = b"<DeleteResult><Error><Code>X</Code></Error></DeleteResult>";
+        assert_eq!(not_deleted(unnamed), None);
     }
 }

@@ -76,6 +76,7 @@ async fn computed(
 
 async fn of_file(shared: &Arc<Shared>, path: &Path, mut sum: Sum) -> Result<Checksum> {
     let range = shared.settings.range_bytes;
+    let _open = shared.file().await?;
     let leased = shared.memory.lease(range).await?;
     let (path, hop) = (path.to_owned(), shared.hop(Hop::Read));
     on_a_thread(move || {

@@ -14,7 +14,7 @@ use super::pattern::{Name, Pattern, expand};
 use super::settings::{CopyOrder, CopySettings, Replace};
 use super::shared::{Shared, on_a_thread};
 use super::target::Target;
-use super::{names, sync};
+use super::{names, replace, sync};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Source, shown_url};
 use crate::sync::Arc;
@@ -325,7 +325,7 @@ impl Copy<'_> {
                 return Ok(());
             }
         };
-        match self.is_replaceable(entry, &to).await {
+        match replace::may_be(self.how.replace, entry, &to).await {
             Ok(true) => {}
             Ok(false) => {
                 self.shared.unchanged();
@@ -359,45 +359,6 @@ impl Copy<'_> {
             target,
             "another source has the same name there".to_owned(),
         ))
-    }
-
-    async fn is_replaceable(&self, entry: &Entry, to: &super::job::To) -> Result<bool> {
-        let replace = self.how.replace;
-        if replace == Replace::Always {
-            return Ok(true);
-        }
-        let Some((len_bytes, modified_unix)) = there(to).await? else {
-            return Ok(true);
-        };
-        let is_other = len_bytes != Some(entry.len_bytes);
-        let is_older = match (modified_unix, entry.modified_unix) {
-            (Some(there), Some(here)) => there < here,
-            _ => false,
-        };
-        Ok(match replace {
-            Replace::Always => true,
-            Replace::Never => false,
-            Replace::IfSizeDiffers => is_other,
-            Replace::IfSourceNewer => is_older,
-            Replace::IfEither => is_other || is_older,
-        })
-    }
-}
-
-/// Length and time of what is at a target; none where nothing is.
-async fn there(to: &super::job::To) -> Result<Option<(Option<u64>, Option<i64>)>> {
-    match to {
-        super::job::To::Object { store, object } => match store.head(object).await {
-            Ok(found) => Ok(Some((found.len_bytes, found.modified_unix))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        },
-        super::job::To::File { root, relative } => {
-            use std::os::unix::fs::MetadataExt;
-            let path = root.path().join(std::ffi::OsStr::from_bytes(relative));
-            let found = on_a_thread(move || Ok(std::fs::symlink_metadata(path).ok())).await?;
-            Ok(found.map(|found| (Some(found.len()), Some(found.mtime()))))
-        }
     }
 }
 

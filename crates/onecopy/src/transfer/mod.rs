@@ -14,7 +14,7 @@
 //! | `settings` | what is asked for and what is told |
 //! | `shared`, `memory` | what all items share: limits, memory, counts |
 //! | `entry`, `walk` | listings of buckets and folders, as streams in byte order |
-//! | `filter`, `compare`, `checksum`, `collide`, `names` | what is meant, what differs, what cannot be a file |
+//! | `filter`, `compare`, `checksum`, `replace`, `collide`, `names` | what is meant, what differs, what may give way, what cannot be a file |
 //! | `open`, `pattern`, `target` | from what people write to places |
 //! | `copy`, `sync` | which items there are |
 //! | `job` | items, side by side |
@@ -38,6 +38,7 @@ mod open;
 mod parts;
 mod pattern;
 mod relay;
+mod replace;
 mod settings;
 mod shared;
 mod sync;

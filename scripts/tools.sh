@@ -16,6 +16,19 @@ stop() {
 # need COMMAND HELP: stops with the command that brings what is missing.
 need() { command -v "$1" >/dev/null || stop "$1 not found" "$2"; }
 
+# bring COMMAND PACKAGE: brings a server that tests speak with, where this user may. Without it they are not tried.
+# Its service is not started: runlevel 1 keeps Debian from that.
+bring() {
+    ! (PATH=$PATH:/usr/sbin command -v "$1" >/dev/null) || return 0
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+        say "installing $2"
+        apt-get -qq update >&2 || true
+        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+            apt-get -qq install -y --no-install-recommends "$2" >&2 && return 0
+    fi
+    say "$1 is not here, so what is tested with it is not tried: apt-get install $2"
+}
+
 need_rust() {
     need cargo "install Rust: curl https://sh.rustup.rs -sSf | sh"
     need cc "install a C compiler: apt-get install gcc libc6-dev"

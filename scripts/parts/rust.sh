@@ -2,7 +2,7 @@
 # Python: its test binary would need a shared libpython.
 cargo fmt --version >/dev/null 2>&1 || stop "cargo fmt not found" "rustup component add rustfmt"
 cargo clippy --version >/dev/null 2>&1 || stop "cargo clippy not found" "rustup component add clippy"
-need openssl "apt-get install openssl" # a TLS server for the tests of the record layer
+bring openssl openssl # a TLS server for the tests of the record layer
 export PYO3_PYTHON=$python
 
 step check "format" cargo fmt --all --check

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 COMMAND = Path(__file__).parents[2] / "target" / "release" / "onecopy"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+pytestmark = pytest.mark.skipif(
+    not (NGINX and shutil.which("openssl")),
+    reason="nginx or openssl is not here: apt-get install nginx-light openssl",
+)
 READY_SECONDS = 30
 STARTS = 3
 BODY_BYTES = (20 << 20) + 12345  # three ranges, the last not of whole pages
@@ -98,7 +102,7 @@ http {{
 @contextlib.contextmanager
 def nginx(site: Site, way: tuple[str, str, str]) -> Iterator[str]:
     """Run nginx, again on another port if the first was taken meanwhile; gives the URL."""
-    assert NGINX, "nginx not found\nhelp: apt-get install nginx-light"
+    assert NGINX
     log = site.folder / "nginx.log"
     for _ in range(STARTS):
         (port,) = free_ports(1)

@@ -8,43 +8,13 @@ use std::path::Path;
 
 use onecopy::ErrorKind;
 use onecopy::config::{Secret, StoreConfig, Variables};
-use onecopy::store::{Key, ListRequest, Named, Source, open_store};
+use onecopy::store::{Key, ListRequest, Source, open_store};
 use onecopy::sync::{Arc, AtomicUsize, Ordering};
-use store_scripted::{Outcome, Server, Then, part, raw, read_source, serve, serve_with, status};
+use store_scripted::{
+    Then, error, open, raw, read_source, read_url, serve, serve_with, signed, status, whole,
+};
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-
-fn signed(server: &Server) -> StoreConfig {
-    StoreConfig {
-        is_anonymous: false,
-        variables: Variables::only([
-            ("AWS_ACCESS_KEY_ID", "AKIAKEY"),
-            ("AWS_SECRET_ACCESS_KEY", "hush"),
-        ]),
-        ..store_scripted::config(server)
-    }
-}
-
-fn open(url: &str, config: &StoreConfig) -> Source {
-    match open_store(url, config).unwrap() {
-        (store, Named::Object(object)) => Source { store, object },
-        (_, Named::Prefix(key)) => panic!("{key} is a prefix"),
-    }
-}
-
-fn error(line: &str, code: &str) -> (Vec<u8>, Then) {
-    let text = format!("<Error><Code>{code}</Code></Error>");
-    let head = format!("HTTP/1.1 {line}\nContent-Length: {}", text.len());
-    (raw(&head, text.as_bytes()), Then::Keep)
-}
-
-fn whole() -> (Vec<u8>, Then) {
-    (part(0, 1000, 1000), Then::Keep)
-}
-
-async fn read(server: &Server, config: &StoreConfig, url: &str) -> Outcome {
-    read_source(server, &open(url, config), 0, &[4096]).await
-}
 
 /// `KEY1`, `KEY2`, ..: a program that gives out another key at each call, as a credential process.
 fn key_program(folder: &Path) -> StoreConfig {
@@ -110,7 +80,7 @@ async fn credentials_that_expire_in_mid_run_are_renewed_once_for_all_ranges() {
 #[tokio::test]
 async fn credentials_that_cannot_be_renewed_fail_at_once_with_help() {
     let server = serve_with(|_| Some(error("400 Bad Request", "ExpiredToken")));
-    let outcome = read(&server, &signed(&server), "s3://bkt/k").await;
+    let outcome = read_url(&server, &signed(&server), "s3://bkt/k").await;
     assert_eq!(
         (outcome.kind(), outcome.requests.len()),
         (ErrorKind::Denied, 1)
@@ -155,7 +125,7 @@ async fn a_store_that_contradicts_itself_about_the_time_is_an_error() {
             "RequestTimeTooSkewed",
         ))
     });
-    let outcome = read(&server, &signed(&server), "s3://bkt/k").await;
+    let outcome = read_url(&server, &signed(&server), "s3://bkt/k").await;
     assert_eq!(outcome.kind(), ErrorKind::Denied);
     assert!(outcome.result.unwrap_err().why().contains("clock"));
     assert!(outcome.requests.len() <= 5);
@@ -168,12 +138,12 @@ async fn a_requester_who_pays_says_so_under_the_signature() {
         is_requester_paying: true,
         ..signed(&server)
     };
-    let outcome = read(&server, &config, "s3://bkt/k").await;
+    let outcome = read_url(&server, &config, "s3://bkt/k").await;
     assert_eq!(outcome.header(0, "x-amz-request-payer"), Some("requester"));
     let names = outcome.header(0, "authorization").unwrap();
     assert!(names.contains(";x-amz-request-payer,"), "{names}");
     let server = serve(vec![error("403 Forbidden", "AccessDenied")]);
-    let outcome = read(&server, &signed(&server), "s3://bkt/k").await;
+    let outcome = read_url(&server, &signed(&server), "s3://bkt/k").await;
     let error = outcome.result.unwrap_err();
     assert!(error.help().unwrap().contains("`request_payer=requester`"));
 }
@@ -200,7 +170,7 @@ async fn a_version_is_asked_for_and_a_deleted_one_named() {
 #[tokio::test]
 async fn an_archived_object_is_named_as_such_with_the_cure() {
     let server = serve(vec![error("403 Forbidden", "InvalidObjectState")]);
-    let error = read(&server, &signed(&server), "s3://bkt/k")
+    let error = read_url(&server, &signed(&server), "s3://bkt/k")
         .await
         .result
         .unwrap_err();
@@ -248,7 +218,7 @@ async fn a_key_of_the_customer_goes_with_objects_only_and_is_never_shown() {
     let shown = format!("{error:#} {error:?} {:?} {source:?}", outcome.report);
     assert!(!shown.contains(KEY), "{shown}");
     let without = serve(vec![error_400()]);
-    let error = read(&without, &signed(&without), "s3://bkt/k")
+    let error = read_url(&without, &signed(&without), "s3://bkt/k")
         .await
         .result
         .unwrap_err();

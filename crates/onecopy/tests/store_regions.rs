@@ -4,22 +4,10 @@
 mod store_scripted;
 mod store_signed;
 use onecopy::ErrorKind;
-use onecopy::config::{StoreConfig, Variables};
+use onecopy::config::StoreConfig;
 use onecopy::store::{Key, ListRequest, Named, Source, open_store};
 use onecopy_testkit::s3::S3Server;
-use store_scripted::{Outcome, Server, Then, part, raw, read_source, serve, status};
-
-/// The configuration of the scripted server, with credentials.
-fn signed(server: &Server) -> StoreConfig {
-    StoreConfig {
-        is_anonymous: false,
-        variables: Variables::only([
-            ("AWS_ACCESS_KEY_ID", "AKIAKEY"),
-            ("AWS_SECRET_ACCESS_KEY", "hush"),
-        ]),
-        ..store_scripted::config(server)
-    }
-}
+use store_scripted::{Outcome, Server, Then, part, raw, read_source, serve, signed, status};
 
 fn source(server: &Server) -> Source {
     store_signed::open("s3://bkt/k", &signed(server))

@@ -3,41 +3,10 @@
 
 mod store_scripted;
 use onecopy::config::{StoreConfig, Variables};
-use onecopy::store::{Named, Source, open_store};
 use onecopy::sync::{Arc, AtomicUsize, Ordering};
-use store_scripted::{Outcome, Server, Then, part, raw, read_source, serve, serve_with};
-
-fn signed(server: &Server) -> StoreConfig {
-    StoreConfig {
-        is_anonymous: false,
-        variables: Variables::only([
-            ("AWS_ACCESS_KEY_ID", "AKIAKEY"),
-            ("AWS_SECRET_ACCESS_KEY", "hush"),
-        ]),
-        ..store_scripted::config(server)
-    }
-}
-
-fn open(url: &str, config: &StoreConfig) -> Source {
-    match open_store(url, config).unwrap() {
-        (store, Named::Object(object)) => Source { store, object },
-        (_, Named::Prefix(key)) => panic!("{key} is a prefix"),
-    }
-}
-
-fn error(line: &str, code: &str) -> (Vec<u8>, Then) {
-    let text = format!("<Error><Code>{code}</Code></Error>");
-    let head = format!("HTTP/1.1 {line}\nContent-Length: {}", text.len());
-    (raw(&head, text.as_bytes()), Then::Keep)
-}
-
-fn whole() -> (Vec<u8>, Then) {
-    (part(0, 1000, 1000), Then::Keep)
-}
-
-async fn read(server: &Server, config: &StoreConfig, url: &str) -> Outcome {
-    read_source(server, &open(url, config), 0, &[4096]).await
-}
+use store_scripted::{
+    Server, Then, error, open, raw, read_source, read_url, serve, serve_with, signed, whole,
+};
 
 /// A directory bucket: a session for each time that one is asked for, good for objects while `good` says so.
 fn express(good: Arc<AtomicUsize>, life_seconds: i64) -> Server {
@@ -152,7 +121,7 @@ async fn a_directory_bucket_is_read_without_a_session_where_that_is_asked_for() 
         ]),
         ..signed(&server)
     };
-    let outcome = read(&server, &config, "s3://data--usw2-az1--x-s3/k").await;
+    let outcome = read_url(&server, &config, "s3://data--usw2-az1--x-s3/k").await;
     outcome.assert_bytes(0, 1000);
     assert_eq!(outcome.header(0, "x-amz-security-token"), Some("from-sts"));
 }

@@ -239,3 +239,40 @@ pub async fn read_source(
         requests,
     }
 }
+
+/// The configuration of the scripted server, with credentials.
+pub fn signed(server: &Server) -> StoreConfig {
+    StoreConfig {
+        is_anonymous: false,
+        variables: Variables::only([
+            ("AWS_ACCESS_KEY_ID", "AKIAKEY"),
+            ("AWS_SECRET_ACCESS_KEY", "hush"),
+        ]),
+        ..config(server)
+    }
+}
+
+/// The object that a URL names.
+pub fn open(url: &str, config: &StoreConfig) -> Source {
+    match open_store(url, config).unwrap() {
+        (store, Named::Object(object)) => Source { store, object },
+        (_, Named::Prefix(key)) => panic!("{key} is a prefix"),
+    }
+}
+
+/// A refusal as S3 words it.
+pub fn error(line: &str, code: &str) -> (Vec<u8>, Then) {
+    let text = format!("<Error><Code>{code}</Code></Error>");
+    let head = format!("HTTP/1.1 {line}\nContent-Length: {}", text.len());
+    (raw(&head, text.as_bytes()), Then::Keep)
+}
+
+/// An object of 1000 bytes, in the answer to a range that holds all of it.
+pub fn whole() -> (Vec<u8>, Then) {
+    (part(0, 1000, 1000), Then::Keep)
+}
+
+/// Reads an object that a URL names.
+pub async fn read_url(server: &Server, config: &StoreConfig, url: &str) -> Outcome {
+    read_source(server, &open(url, config), 0, &[4096]).await
+}

@@ -1,6 +1,7 @@
 //! What was typed. Nothing here does anything: each command turns its arguments into calls of the
 //! engine.
 
+mod examples;
 mod transfer;
 
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ pub(crate) use transfer::{CpArgs, CpFlags, RunArgs, SyncArgs, TransferArgs};
 
 /// Training data from object storage into memory, in as few copies as the machine allows.
 #[derive(Debug, Parser)]
-#[command(name = "onecopy", version, arg_required_else_help = true)]
+#[command(name = "onecopy", version, arg_required_else_help = true, after_help = examples::ALL)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -117,6 +118,7 @@ pub(crate) enum Payer {
 
 /// `onecopy demo`
 #[derive(Debug, ClapArgs)]
+#[command(after_help = examples::DEMO)]
 pub(crate) struct DemoArgs {
     /// Samples in the dataset, each about 110 KB
     #[arg(long, value_name = "N", default_value_t = 2500, value_parser = some())]
@@ -137,6 +139,7 @@ pub(crate) struct DemoArgs {
 
 /// `onecopy ls`
 #[derive(Debug, ClapArgs)]
+#[command(after_help = examples::LS)]
 pub(crate) struct LsArgs {
     /// s3://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a path; s3:// for
     /// the buckets themselves
@@ -157,6 +160,7 @@ pub(crate) struct LsArgs {
 
 /// `onecopy cat`
 #[derive(Debug, ClapArgs)]
+#[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
     /// Objects, globs, braces, URLs, paths
     #[arg(value_name = "URL", required = true)]
@@ -184,6 +188,7 @@ pub(crate) struct ReadingArgs {
 
 /// `onecopy bench`
 #[derive(Debug, ClapArgs)]
+#[command(after_help = examples::BENCH)]
 pub(crate) struct BenchArgs {
     /// Shards: s3://bucket/train-{000..009}.tar, a prefix, a glob, a URL, a path
     #[arg(value_name = "URL", required = true)]

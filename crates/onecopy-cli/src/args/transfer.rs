@@ -4,44 +4,12 @@ use clap::builder::PossibleValuesParser;
 use clap::parser::ArgMatches;
 use clap::{Arg, ArgAction, Args as ClapArgs, Command, FromArgMatches};
 
+use super::examples::{CP, RUN, SYNC};
 use super::{ReadingArgs, StoreArgs};
-
-const CP_EXAMPLES: &str = "\
-Examples:
-  onecopy cp s3://bucket/train-000.tar data/
-  onecopy cp 's3://bucket/train-{000..099}.tar' 's3://bucket/val/*.tar' data/
-  onecopy cp -r s3://bucket/train/ data/ --exclude '*' --include '*.tar'
-  onecopy cp -r results s3://bucket/results/ --storage-class STANDARD_IA
-  onecopy cp -r s3://bucket/train/ s3://other/train/
-  tar c photos | onecopy cp - s3://bucket/photos.tar
-  onecopy cp s3://bucket/photos.tar - | tar x
-
-Ends with 0 if all was copied, 1 if some items failed, 2 if it could not run.";
-
-const SYNC_EXAMPLES: &str = "\
-Examples:
-  onecopy sync s3://bucket/train/ data/
-  onecopy sync data s3://bucket/train/ --exclude '*.tmp'
-  onecopy sync s3://bucket/train/ data/ --delete --dry-run
-  onecopy sync s3://bucket/train/ data/ --delete --max-delete 100
-  onecopy sync s3://bucket/train/ s3://other/train/ --size-only
-
-Copies what is missing at the target, has another size there, or is newer at the source.
-Ends with 0 if the target is like the source, 1 if some items failed, 2 if it could not run.";
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  onecopy run commands.txt
-  sed 's|.*|cp s3://bucket/& data/|' names.txt | onecopy run
-
-A line is a command as it would stand behind onecopy, quoted as for a shell; nothing in it is
-expanded by a shell. Empty lines and lines that begin with # are passed over. Lines of cp with the
-same flags that follow each other are carried out side by side, everything else in order.
-Ends with 0 if all was done, 1 if some items failed, 2 if it could not run.";
 
 /// `onecopy cp`
 #[derive(Debug, ClapArgs)]
-#[command(after_help = CP_EXAMPLES)]
+#[command(after_help = CP)]
 pub(crate) struct CpArgs {
     /// Objects, files, globs, braces, URLs; - for standard input; with --recursive prefixes and
     /// folders
@@ -88,7 +56,7 @@ impl CpArgs {
 
 /// `onecopy sync`
 #[derive(Debug, ClapArgs)]
-#[command(after_help = SYNC_EXAMPLES)]
+#[command(after_help = SYNC)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct SyncArgs {
     /// A prefix or a folder
@@ -123,7 +91,7 @@ pub(crate) struct SyncArgs {
 
 /// `onecopy run`
 #[derive(Debug, ClapArgs)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = RUN)]
 pub(crate) struct RunArgs {
     /// A file with commands, one a line; - for standard input
     #[arg(value_name = "FILE", default_value = "-")]

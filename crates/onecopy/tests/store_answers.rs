@@ -120,6 +120,7 @@ async fn odd_heads_are_read_and_wrong_ones_refused() {
         format!("{head}\ncontent-length: 999"),
         format!("{head}\nX: {}", "y".repeat(70_000)),
         format!("{head}\nTransfer-Encoding: gzip"),
+        format!("{head}\nX: a\n folded"),
         "ICY 200 OK".to_owned(),
         "HTTP/1.1 101 Switching Protocols".to_owned(),
     ] {
@@ -169,7 +170,7 @@ async fn tags_are_opaque_weak_ones_are_compared_and_missing_ones_counted() {
     };
     for (known, answered, sent, is_missing) in [
         ("\"x-7\"", "ETag: \"x-7\"\n", Some("\"x-7\""), false),
-        ("x-7", "ETag: \"x-7\"\n", Some("\"x-7\""), false),
+        ("x-7", "ETag: \"x-7\"\n", None, false),
         ("W/\"x\"", "ETag: W/\"x\"\n", None, false),
         ("\"x\"", "", Some("\"x\""), true),
     ] {

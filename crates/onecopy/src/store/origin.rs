@@ -106,30 +106,51 @@ pub(super) fn modified(head: &Head) -> Option<i64> {
     head.header("last-modified").and_then(dates::from_http)
 }
 
-/// `If-Match`, where the version is known and the tag can be matched. A weak tag never matches by the letter of RFC
-/// 9110 (13.1.1), so it is only compared.
+/// `If-Match`, where the version is known and its tag may stand there as it came (RFC 9110, 8.8.3 and 13.1.1): in quotes,
+/// and not weak, since a weak one never matches. Any other is only compared: a server that gives out tags without quotes
+/// does not know them with quotes.
 pub(super) fn if_match(object: &Object) -> Option<HeaderValue> {
     let tag = &*object.etag.as_ref()?.0;
-    if tag.starts_with("W/") {
-        return None;
-    }
-    // Some servers list tags without their quotes and want them in a header.
-    if tag.starts_with('"') {
-        HeaderValue::from_str(tag).ok()
-    } else {
-        HeaderValue::from_str(&format!("\"{tag}\"")).ok()
-    }
+    let inner = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let is_tag = |byte: u8| byte == 0x21 || (0x23..0x7f).contains(&byte);
+    let is_valid = inner.bytes().all(is_tag);
+    is_valid.then(|| HeaderValue::from_str(tag).ok()).flatten()
 }
 
-/// Notes the ETag of an answer in `object`, or holds it against the one that is known.
-pub(super) fn check_etag(object: &mut Object, head: &Head, ledger: &Ledger) -> Result<(), Failure> {
-    let bare = |tag: &ETag| tag.0.trim_start_matches("W/").trim_matches('"').to_owned();
-    match (&object.etag, etag(head)) {
-        (None, first) => object.etag = first,
-        (Some(known), Some(now)) if bare(known) == bare(&now) => {}
-        (Some(_), Some(_)) => return Err(changed("another version of it came back")),
-        (Some(_), None) => ledger.warned("etag_missing"),
+/// Whether two tags name one version. They are opaque; only their quotes may come and go, since some servers list tags
+/// without them.
+fn is_same(one: &ETag, other: &ETag) -> bool {
+    let bare = |tag: &str| -> Option<String> {
+        let inner = tag.strip_prefix('"')?.strip_suffix('"')?;
+        Some(inner.to_owned())
+    };
+    let bare = |tag: &ETag| bare(&tag.0).unwrap_or_else(|| (*tag.0).to_owned());
+    bare(one) == bare(other)
+}
+
+/// Notes the version that an answer tells in `object`, or holds it against the one that is known. Where there is no ETag,
+/// the time of the last change has to do.
+pub(super) fn check_version(
+    object: &mut Object,
+    head: &Head,
+    ledger: &Ledger,
+) -> Result<(), Failure> {
+    let now = etag(head);
+    if now.is_none() {
+        ledger.warned("etag_missing");
     }
+    if let (Some(known), Some(now)) = (&object.etag, &now) {
+        if !is_same(known, now) {
+            return Err(changed("another version of it came back"));
+        }
+    } else if let (Some(known), Some(now)) = (object.modified_unix, modified(head))
+        // A listing may round to the next second.
+        && known.abs_diff(now) > 1
+    {
+        return Err(changed("it was changed at another time"));
+    }
+    // From here on in the form that its header has, which is the one that can be sent back.
+    object.etag = now.or(object.etag.take());
     Ok(())
 }
 

@@ -143,7 +143,7 @@ impl Reading<'_> {
 
     /// 206: exactly the bytes that were asked for, or up to the end of an object whose length was not known.
     async fn take_part(&mut self, answer: Answer, from: u64, to: u64) -> Result<(), Failure> {
-        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        origin::check_version(&mut self.object, &answer.head, self.hop.ledger())?;
         let Some(ContentRange {
             bytes: Some((got_from, got_to)),
             total,
@@ -196,7 +196,7 @@ impl Reading<'_> {
     /// 200: the whole object, which is what was wanted only if it begins at 0 and fits. What was there of it already
     /// is then read once more: a server that knows no ranges can only begin anew.
     async fn take_whole(&mut self, answer: Answer) -> Result<(), Failure> {
-        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        origin::check_version(&mut self.object, &answer.head, self.hop.ledger())?;
         let promised = answer.body.len_bytes();
         if let (Some(known), Some(promised)) = (self.object.len_bytes, promised)
             && known != promised
@@ -261,7 +261,7 @@ impl Reading<'_> {
             self.is_whole = true;
             return Ok(());
         }
-        origin::check_etag(&mut self.object, &answer.head, self.hop.ledger())?;
+        origin::check_version(&mut self.object, &answer.head, self.hop.ledger())?;
         self.object.len_bytes = Some(from);
         Ok(())
     }

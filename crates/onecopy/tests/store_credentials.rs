@@ -226,7 +226,10 @@ async fn a_key_of_the_customer_goes_with_objects_only_and_is_never_shown() {
 }
 
 fn error_400() -> (Vec<u8>, Then) {
-    error("400 Bad Request", "InvalidRequest")
+    let text = "<Error><Code>InvalidRequest</Code><Message>The object was stored using a form of Server Side \
+                Encryption. The correct parameters must be provided to retrieve the object.</Message></Error>";
+    let head = format!("HTTP/1.1 400 Bad Request\nContent-Length: {}", text.len());
+    (raw(&head, text.as_bytes()), Then::Keep)
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use onecopy::buffer::Slab;
 use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::ledger::{Ledger, Report};
 use onecopy::route::Hop;
-use onecopy::store::{Filled, Named, open_store_counted};
+use onecopy::store::{Filled, Key, ListRequest, Named, open_store_counted};
 use onecopy::sync::{Arc, Mutex};
 use onecopy::{Error, ErrorKind};
 use onecopy_testkit::fault::{FaultServer, body_byte};
@@ -251,4 +251,67 @@ async fn whom_no_proxy_names_is_reached_directly() {
     let error = read("s3://bkt/ok/9/a", &listed, 9).await.0.unwrap_err();
     assert!(error.why().contains("does not resolve"), "{error:#}");
     assert!(proxy.heads().is_empty());
+}
+
+#[tokio::test]
+async fn whatever_fails_beyond_a_proxy_names_the_proxy_and_no_password() {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    for refusal in [
+        "200 OK\r\nContent-Type: text/html",
+        "204 No Content",
+        "302 Found\r\nLocation: http://login.invalid/?back=secret",
+        "400 Bad Request",
+        "403 Forbidden",
+        "404 Not Found",
+        "429 Too Many Requests",
+        "502 Bad Gateway",
+        "503 Service Unavailable",
+        "206 P\r\nContent-Range: bytes 5-6/7",
+        "nonsense",
+    ] {
+        let proxy = Proxy::start(nobody, Some(refusal));
+        let variable = format!("http://me:secret@{}", proxy.address);
+        let config = config("http://store.invalid", &[("http_proxy", &variable)]);
+        for url in ["s3://bkt/k", "http://store.invalid/bkt/k"] {
+            let (filled, _) = read(url, &config, 10).await;
+            if refusal.starts_with("200 ") && url.starts_with("http") {
+                // On the web a page is as good an object as any.
+                assert_eq!(filled.unwrap().len_bytes, 0);
+                continue;
+            }
+            let error = filled.unwrap_err();
+            let text = format!("{error:#} {error:?}");
+            assert!(
+                error
+                    .why()
+                    .contains(&format!("the proxy http://{}", proxy.address)),
+                "{refusal}: {text}"
+            );
+            assert!(!text.contains("secret"), "{text}");
+            assert!(error.help().is_some(), "{text}");
+        }
+        let (store, _) = open_store_counted("s3://bkt", &config, &Ledger::unread()).unwrap();
+        let request = ListRequest {
+            prefix: Key::new(*b""),
+            is_folded: false,
+            page: None,
+        };
+        let error = store.list(&request).await.unwrap_err();
+        let name = format!("the proxy http://{}", proxy.address);
+        assert!(error.why().contains(&name), "{refusal}: {error:#}");
+    }
+    // A body that breaks off on the way, and a proxy that says nothing.
+    let server = FaultServer::start().unwrap();
+    let proxy = Proxy::start(server.addr(), None);
+    let variable = format!("http://me:secret@{}", proxy.address);
+    let config = config("http://store.invalid", &[("http_proxy", &variable)]);
+    let error = read("s3://bkt/cut=0x*/1000/a", &config, 1000)
+        .await
+        .0
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Truncated);
+    assert!(
+        error.why().contains(&proxy.address.to_string()),
+        "{error:#}"
+    );
 }

@@ -117,15 +117,21 @@ impl Origin for HttpStore {
         Box::pin(async move {
             let mut request = self.request(method, object);
             request.headers.extend(conditions);
+            let mut way = None;
             for _ in 0..MAX_REDIRECTS {
                 let answer = self.client.send(&request).await?;
+                way = Some(answer.way());
                 match redirected(&request, &answer.head) {
                     Some(next) => request = next,
                     None => return Ok(answer),
                 }
             }
             let why = format!("more than {MAX_REDIRECTS} redirects");
-            Err(Failure::new(ErrorKind::Unreachable, "redirects", why).final_now())
+            let failure = Failure::new(ErrorKind::Unreachable, "redirects", why).final_now();
+            Err(match way {
+                Some(way) => failure.on(&way),
+                None => failure,
+            })
         })
     }
 
@@ -133,9 +139,10 @@ impl Origin for HttpStore {
         Box::pin(async move {
             let mut failure = refusal(answer.head.status);
             failure.retry_after = retry_after(&answer.head);
+            let way = answer.way();
             // The text is for browsers; reading it keeps the connection for the next request.
             let _text = answer.body.collect(64 << 10).await;
-            failure
+            failure.on(&way)
         })
     }
 }
@@ -154,6 +161,21 @@ fn refusal(status: u16) -> Failure {
             ErrorKind::Unreachable,
             "server_timeout",
             "the server waited too long",
+        ),
+        200..=299 => (
+            ErrorKind::Corrupt,
+            "bad_answer",
+            "the server answered oddly",
+        ),
+        304 => (
+            ErrorKind::Unsupported,
+            "not_modified",
+            "the server says that the object has not changed, which nobody asked",
+        ),
+        416 => (
+            ErrorKind::Unsupported,
+            "no_such_range",
+            "the object has no such bytes",
         ),
         500 | 502 | 504 => (ErrorKind::Unreachable, "server_error", "the server failed"),
         300..=399 => (
@@ -276,6 +298,9 @@ mod tests {
             (429, ErrorKind::Throttled),
             (502, ErrorKind::Unreachable),
             (302, ErrorKind::Unsupported),
+            (304, ErrorKind::Unsupported),
+            (204, ErrorKind::Corrupt),
+            (416, ErrorKind::Unsupported),
             (418, ErrorKind::Unsupported),
         ] {
             assert_eq!(refusal(status).kind, kind, "{status}");

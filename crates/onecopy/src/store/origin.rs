@@ -23,8 +23,9 @@ pub(super) trait Origin: Send + Sync + std::fmt::Debug {
         ledger: Option<&'a Ledger>,
     ) -> BoxFuture<'a, Result<Answer, Failure>>;
 
-    /// Whether an answer that calls itself a success looks like an error text instead.
-    fn is_disguised(&self, _head: &Head) -> bool {
+    /// Whether an answer that calls itself a success looks like an error text or a web page instead. `is_range_ignored`
+    /// where a range was asked for and all of something came.
+    fn is_disguised(&self, _head: &Head, _is_range_ignored: bool) -> bool {
         false
     }
 
@@ -81,11 +82,13 @@ pub(super) async fn head(origin: &dyn Origin, object: &Object) -> Result<Object>
 async fn head_once(origin: &dyn Origin, object: &Object) -> Result<Object, Failure> {
     let asked = origin.ask(Method::HEAD, object, HeaderMap::new(), None);
     let answer = asked.await?;
-    if answer.head.status != 200 {
+    if answer.head.status != 200 || origin.is_disguised(&answer.head, false) {
         return Err(origin.refused(&Method::HEAD, answer).await);
     }
+    let way = answer.way();
     let mut found = object.clone();
-    found.len_bytes = answer.head.content_length()?;
+    let length = answer.head.content_length();
+    found.len_bytes = length.map_err(|failure| failure.on(&way))?;
     found.etag = etag(&answer.head);
     found.modified_unix = modified(&answer.head);
     origin.found(&found, &answer.head);

@@ -126,8 +126,20 @@ impl Reading<'_> {
             .origin
             .ask(Method::GET, &self.object, conditions, ledger);
         let answer = asked.await?;
+        let way = answer.way();
+        let taken = self.take(answer, is_whole, (from, to)).await;
+        taken.map_err(|failure| failure.on(&way))
+    }
+
+    /// Takes the answer for what it is.
+    async fn take(
+        &mut self,
+        answer: Answer,
+        is_whole: bool,
+        (from, to): (u64, u64),
+    ) -> Result<(), Failure> {
         match answer.head.status {
-            200 if self.origin.is_disguised(&answer.head) => {
+            200 if self.origin.is_disguised(&answer.head, !is_whole) => {
                 Err(self.origin.refused(&Method::GET, answer).await)
             }
             206 if !is_whole => self.take_part(answer, from, to).await,
@@ -293,6 +305,7 @@ fn past_the_end(len: Option<u64>) -> Failure {
         None => "the object ends before that".to_owned(),
     };
     Failure::new(ErrorKind::InvalidInput, "past_the_end", why)
+        .with_help("look it up or list it anew: it may have become shorter")
 }
 
 fn ignores_ranges() -> Failure {

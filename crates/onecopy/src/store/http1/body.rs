@@ -9,6 +9,7 @@ use super::gap::Gap;
 use super::head::{Framing, Head};
 use super::patience::Patience;
 use super::pool::Lease;
+use super::way::Way;
 use crate::error::ErrorKind;
 use crate::ledger::OpenHop;
 use crate::sync::Arc;
@@ -69,6 +70,11 @@ impl Body {
         self
     }
 
+    /// Whom it comes from.
+    pub(in crate::store) fn way(&self) -> Arc<Way> {
+        Arc::clone(self.lease.pool().way())
+    }
+
     /// The length, where it was promised.
     pub(in crate::store) fn len_bytes(&self) -> Option<u64> {
         match self.framing {
@@ -105,7 +111,7 @@ impl Body {
             }
             Err(_) => self.lease.strike(),
         }
-        result
+        result.map_err(|failure| failure.on(pool.way()))
     }
 
     async fn pour(
@@ -140,7 +146,12 @@ impl Body {
     }
 
     /// Ends a body that should have nothing left, and keeps the connection where that holds; says whether it did.
-    pub(in crate::store) async fn finish(mut self) -> Result<bool, Failure> {
+    pub(in crate::store) async fn finish(self) -> Result<bool, Failure> {
+        let way = self.way();
+        self.end().await.map_err(|failure| failure.on(&way))
+    }
+
+    async fn end(mut self) -> Result<bool, Failure> {
         // The end of a chunked body is a line of its own, that of an unmarked one the end of the connection.
         let mut patience = Patience::new(self.stall, None);
         while !self.is_ended() {
@@ -167,11 +178,17 @@ impl Body {
     /// The whole body in memory: for listings and error texts.
     ///
     /// A body longer than `limit` is `LimitReached`.
+    pub(in crate::store) async fn collect(self, limit: usize) -> Result<Vec<u8>, Failure> {
+        let way = self.way();
+        let whole = self.gather(limit).await;
+        whole.map_err(|failure| failure.on(&way))
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "listings and error texts, not payload"
     )]
-    pub(in crate::store) async fn collect(mut self, limit: usize) -> Result<Vec<u8>, Failure> {
+    async fn gather(mut self, limit: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
         let mut patience = Patience::new(self.stall, None);
         while !self.is_ended() {

@@ -1,7 +1,6 @@
 //! One request, one answer.
 
 use std::collections::HashMap;
-use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -11,25 +10,18 @@ use tokio::time::{self, Instant};
 use super::body::Body;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
-use super::head::{Head, MAX_HEAD};
+use super::head::Head;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxies;
 use super::request::Request;
 use super::tls::{TlsConnector, Trust};
 use super::tokens::Tokens;
+use super::way::Way;
+use super::wire::{Broken, early_answer, read_head, send_body};
 use crate::config::{Limits, StoreConfig};
 use crate::error::ErrorKind;
 use crate::ledger::Ledger;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
-
-/// What is read on top where a head is longer than the guess: a few digits more, seldom a whole header.
-const HEAD_STEP: usize = 64;
-
-/// A body is written in pieces of this size, each of which must be taken within the time for a stall.
-const BODY_PIECE: usize = 256 << 10;
-
-/// How long a server that stopped taking a body may need to say why.
-const EARLY_ANSWER: Duration = Duration::from_secs(1);
 
 /// Retries that a client may make at once; after that come [`RETRIES_PER_SECOND`], one for every five requests that went
 /// well, and two for every retry that did. So a store that is well loses no time by an outburst of failures, and one that
@@ -44,6 +36,13 @@ const RETRIES_PER_SECOND: f64 = 10.0;
 pub(in crate::store) struct Answer {
     pub(in crate::store) head: Head,
     pub(in crate::store) body: Body,
+}
+
+impl Answer {
+    /// Whom it came from.
+    pub(in crate::store) fn way(&self) -> Arc<Way> {
+        self.body.way()
+    }
 }
 
 /// Pools of connections, one per endpoint, and what they have in common.
@@ -127,17 +126,28 @@ impl Client {
             None
         };
         let pool = self.pool(&request.endpoint)?;
-        let text = request.encode(pool.proxy());
+        let sent = self.send_by(&pool, tls.as_ref(), request).await;
+        sent.map_err(|failure| failure.on(pool.way()))
+    }
+
+    async fn send_by(
+        &self,
+        pool: &Arc<Pool>,
+        tls: Option<&TlsConnector>,
+        request: &Request,
+    ) -> Result<Answer, Failure> {
+        let proxy = pool.way().proxy();
+        let text = request.encode(proxy);
         let pass = pool.admit().await?;
         let mut lease = match pool.take_idle(pass) {
             Ok(lease) => lease,
-            Err(pass) => pool.connect(pass, tls.as_ref()).await?,
+            Err(pass) => pool.connect(pass, tls).await?,
         };
         loop {
             let sent = std::time::Instant::now();
             match self.exchange(&mut lease, request, &text).await {
                 Ok((head, rest)) => {
-                    if let (407, Some(proxy)) = (head.status, pool.proxy()) {
+                    if let (407, Some(proxy)) = (head.status, proxy) {
                         return Err(proxy.wants_credentials());
                     }
                     if matches!(head.status, 429 | 503) {
@@ -155,7 +165,7 @@ impl Client {
                     if !(lease.is_reused && is_untouched) {
                         return Err(failure);
                     }
-                    lease = pool.connect(lease.close(), tls.as_ref()).await?;
+                    lease = pool.connect(lease.close(), tls).await?;
                 }
             }
         }
@@ -206,7 +216,10 @@ impl Client {
                 }
                 Ok(answer)
             }
-            Some(Err(broken)) => {
+            Some(Err(mut broken)) => {
+                if broken.is_untouched && !broken.failure.is_prompt {
+                    broken.failure.most_tries = pool.tries_at_first_contact();
+                }
                 if !(lease.is_reused && broken.is_untouched) {
                     lease.strike();
                 }
@@ -247,98 +260,6 @@ impl Client {
 fn first_byte(cause: &'static str, wait: Duration) -> Failure {
     let why = format!("no answer within {} ms", wait.as_millis());
     Failure::new(ErrorKind::Unreachable, cause, why)
-}
-
-/// An exchange that broke, and whether the other side had not yet answered a byte.
-struct Broken {
-    failure: Failure,
-    is_untouched: bool,
-}
-
-impl Broken {
-    fn io(error: io::Error, is_untouched: bool) -> Self {
-        Self {
-            failure: Failure::connection(error),
-            is_untouched,
-        }
-    }
-}
-
-impl From<Failure> for Broken {
-    fn from(failure: Failure) -> Self {
-        Self {
-            failure,
-            is_untouched: false,
-        }
-    }
-}
-
-/// Writes a body from where it lies, piece by piece, so that a slow line is told from a stalled one.
-///
-/// # Copies
-///
-/// None in user space over plain HTTP; over TLS the library's own.
-async fn send_body(lease: &mut Lease, body: &[u8], stall: Duration) -> Result<(), Broken> {
-    for piece in body.chunks(BODY_PIECE) {
-        match time::timeout(stall, lease.connection.write(piece)).await {
-            Ok(written) => written.map_err(|error| Broken::io(error, true))?,
-            Err(_elapsed) => {
-                let why = format!("the other side took no bytes for {} ms", stall.as_millis());
-                return Err(Failure::new(ErrorKind::Unreachable, "stalled", why).into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A server that refuses a body may say so before it has read all of it, and close. What it said tells more than the
-/// broken connection; that is not used again, since nobody knows how much of the body the server will still read.
-async fn early_answer(lease: &mut Lease, broken: Broken) -> Result<(Head, Vec<u8>), Broken> {
-    match time::timeout(EARLY_ANSWER, read_head(lease)).await {
-        Ok(Ok((mut head, rest))) => {
-            let close = http::HeaderValue::from_static("close");
-            head.headers.insert(http::header::CONNECTION, close);
-            Ok((head, rest))
-        }
-        _ => Err(broken),
-    }
-}
-
-/// Reads up to the end of a final head. What came along of the body is returned with it: hardly ever more than a few
-/// bytes, because only as much is read as the head before was long.
-async fn read_head(lease: &mut Lease) -> Result<(Head, Vec<u8>), Broken> {
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut step = lease.pool().head_guess();
-    let mut has_bytes = false;
-    loop {
-        let start = bytes.len();
-        bytes.resize(start + step, 0);
-        let read = lease.connection.read(&mut bytes[start..]).await;
-        let len = read.map_err(|error| Broken::io(error, !has_bytes))?;
-        if len == 0 {
-            return Err(Broken::io(io::ErrorKind::UnexpectedEof.into(), !has_bytes));
-        }
-        has_bytes = true;
-        bytes.truncate(start + len);
-        step = (step - len).max(HEAD_STEP);
-        while let Some((head, len)) = Head::parse(&bytes)? {
-            let rest = bytes.split_off(len);
-            if !head.is_interim() {
-                let is_read = matches!(head.status, 200 | 206);
-                lease.pool().answered(is_read.then_some(len));
-                return Ok((head, rest));
-            }
-            if head.status == 101 {
-                return Err(Failure::corrupt("the server switched to another protocol").into());
-            }
-            bytes = rest;
-            step = lease.pool().head_guess();
-        }
-        if bytes.len() >= MAX_HEAD {
-            let why = format!("the head of the answer is longer than {MAX_HEAD} bytes");
-            return Err(Failure::corrupt(why).into());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ async fn secure(
         )
         .with_source(error)
     })?;
-    let stream = tls.connect(name, stream).await.map_err(handshake)?;
+    let stream = tls.connect(name, stream).await;
+    let stream = stream.map_err(|error| handshake(error, endpoint))?;
     Ok(Connection::tls(stream))
 }
 
@@ -144,7 +145,7 @@ async fn race(
 }
 
 /// A failed handshake: a bad certificate stays bad, everything else may pass.
-fn handshake(error: io::Error) -> Failure {
+fn handshake(error: io::Error, endpoint: &Endpoint) -> Failure {
     let inner = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());
@@ -170,7 +171,16 @@ fn handshake(error: io::Error) -> Failure {
             format!("TLS failed: {error}"),
         )
         .with_source(error),
-        None => Failure::connection(error),
+        None => {
+            let mut failure = Failure::connection(error);
+            if matches!(failure.cause, "closed" | "reset") {
+                failure.why.push_str(" in the middle of the TLS handshake");
+                failure.help = Some(format!(
+                    "does {endpoint} speak TLS? One that does not is called http:// rather than https://"
+                ));
+            }
+            failure
+        }
     }
 }
 
@@ -231,5 +241,30 @@ mod tests {
             .unwrap_err();
         assert_eq!(failure.cause, "refused");
         assert!(failure.help.unwrap().contains("name.invalid"));
+    }
+
+    #[tokio::test]
+    async fn a_family_of_addresses_that_leads_nowhere_does_not_matter() {
+        let (_listener, port) = listener();
+        let good = SocketAddr::from(([127, 0, 0, 1], port));
+        // Nobody listens at the one, and the other (RFC 3849, for examples) answers nobody.
+        let refuses = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port));
+        let hole = SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], port));
+        let addresses = resolved(&[refuses, hole, good]);
+        for _ in 0..3 {
+            let reached = connect(&named(port), None, &addresses, None, SOON).await;
+            assert_eq!(address(&reached.unwrap().1), good);
+        }
+    }
+
+    #[tokio::test]
+    #[ignore = "needs IPv6 on the loopback device"]
+    async fn an_address_of_ipv6_alone_is_reached() {
+        let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (endpoint, _) = Endpoint::split(&format!("http://[::1]:{port}")).unwrap();
+        let addresses = Arc::<Addresses>::default();
+        let reached = connect(&endpoint, None, &addresses, None, SOON).await;
+        assert_eq!(address(&reached.unwrap().1), listener.local_addr().unwrap());
     }
 }

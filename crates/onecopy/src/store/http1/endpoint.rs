@@ -45,7 +45,7 @@ impl Endpoint {
             )
             .with_help("put access rights into the query (a signed URL), or use s3://"));
         }
-        let (host, port) = split_port(authority).ok_or_else(|| bad("the port is no number"))?;
+        let (host, port) = split_port(authority).map_err(|why| bad(&why))?;
         let is_plain = |c: char| c.is_ascii_graphic() && !"<>\"\\^`{|}%".contains(c);
         if host.is_empty() || !host.chars().all(is_plain) {
             return Err(bad("the host is empty or contains odd characters"));
@@ -91,22 +91,34 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Host and port of an authority; none where the port is no number.
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+/// Host and port of an authority, or why it has none.
+fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (host, after) = rest.split_once(']')?;
+        let (host, after) = rest
+            .split_once(']')
+            .ok_or("the address has no closing bracket")?;
         match after.strip_prefix(':') {
             Some(port) => (host, port),
             None if after.is_empty() => (host, ""),
-            None => return None,
+            None => return Err("behind the address in brackets stands no port".to_owned()),
         }
     } else {
         authority.split_once(':').unwrap_or((authority, ""))
     };
     if port.is_empty() {
-        return Some((host, None));
+        return Ok((host, None));
     }
-    Some((host, Some(port.parse().ok()?)))
+    if port.contains(':') {
+        return Err("it has several colons: an IPv6 address stands in brackets".to_owned());
+    }
+    // What stands there is not shown: it may be half of a password.
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("the port is no number".to_owned());
+    }
+    match port.parse() {
+        Ok(number) if number > 0 => Ok((host, Some(number))),
+        _ => Err("the port is none of 1 to 65535".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -131,12 +143,31 @@ mod tests {
             "http://",
             "http://h:x/",
             "http://h:99999/",
+            "http://h:0/",
+            "http://[::1",
+            "http://[::1]x",
+            "http://::1:9000",
             "http://a b/",
         ] {
             assert_eq!(
                 Endpoint::split(url).unwrap_err().kind(),
                 ErrorKind::InvalidInput,
                 "{url}"
+            );
+        }
+        for (url, why) in [
+            ("http://h:abc", "the port is no number"),
+            ("http://h:99999", "the port is none of 1 to 65535"),
+            ("http://h:0", "the port is none of 1 to 65535"),
+            ("http://::1:9000", "an IPv6 address stands in brackets"),
+            ("http://[::1", "no closing bracket"),
+            ("h:9000", "it has no scheme"),
+        ] {
+            let error = Endpoint::split(url).unwrap_err();
+            assert!(error.why().contains(why), "{error:#}");
+            assert!(
+                error.help().unwrap().contains("http://host:9000"),
+                "{error:#}"
             );
         }
         let error = Endpoint::split("http://me:secret@host/").unwrap_err();

@@ -5,7 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use super::tls::Breach;
+use super::way::Way;
 use crate::error::{Error, ErrorKind};
+use crate::sync::Arc;
 
 /// A failed request.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(in crate::store) struct Failure {
     pub(in crate::store) retry_after: Option<Duration>,
     /// Tries at most that may end in this cause, where fewer than usual make sense.
     pub(in crate::store) most_tries: Option<u32>,
+    /// Whom the request went to.
+    way: Option<Arc<Way>>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -45,6 +49,7 @@ impl Failure {
             is_prompt: false,
             retry_after: None,
             most_tries: None,
+            way: None,
             source: None,
         }
     }
@@ -94,6 +99,12 @@ impl Failure {
         )
     }
 
+    /// Notes on which way it came up, so that it can be named; the first to say so knows best.
+    pub(in crate::store) fn on(mut self, way: &Arc<Way>) -> Self {
+        self.way.get_or_insert_with(|| Arc::clone(way));
+        self
+    }
+
     /// To be tried again at once, on another connection.
     pub(super) fn promptly(mut self) -> Self {
         self.is_prompt = true;
@@ -124,8 +135,14 @@ impl Failure {
         doing: impl Into<String>,
         target: impl Into<String>,
     ) -> Error {
-        let mut error = Error::new(self.kind, doing, target, self.why);
-        if let Some(help) = self.help {
+        let advice = |way: &Arc<Way>| way.advice(self.kind, self.cause);
+        let help = self.help.or_else(|| self.way.as_ref().and_then(advice));
+        let why = match &self.way {
+            Some(way) => way.told(self.why),
+            None => self.why,
+        };
+        let mut error = Error::new(self.kind, doing, target, why);
+        if let Some(help) = help {
             error = error.with_help(help);
         }
         if let Some(source) = self.source {

@@ -16,10 +16,12 @@
 //! | `connect` | TCP, TLS |
 //! | `tls` | handshakes by rustls, records opened straight into slabs |
 //! | `proxy`, `no_proxy` | the way through a proxy, and for whom there is none |
+//! | `wire` | a body written, a head read |
 //! | `connection` | the bytes: write, read, read into slabs |
 //! | `head` | the head of an answer |
 //! | `body`, `chunked` | what follows it |
 //! | `gap` | what of a target is still to be filled |
+//! | `way` | whom a request went to, for whoever reads of its failure |
 //! | `failure` | what went wrong, and whether asking again may help |
 
 mod addresses;
@@ -45,6 +47,8 @@ mod recent;
 mod request;
 mod tls;
 mod tokens;
+mod way;
+mod wire;
 
 pub(super) use body::Body;
 pub(super) use client::{Answer, Client};

@@ -13,9 +13,10 @@ use super::gate::{Gate, Pass};
 use super::proxy::Proxy;
 use super::recent::Recent;
 use super::tls::TlsConnector;
+use super::way::Way;
 use crate::config::Limits;
 use crate::ledger::Ledger;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The first guess at the length of a head: S3's are somewhat longer, so no body byte comes along.
 const FIRST_HEAD_GUESS: usize = 512;
@@ -26,8 +27,7 @@ const FIRST_CONTACT_TRIES: u32 = 3;
 /// Connections to one endpoint: the idle ones, and a limit for all, which moves with what it brings.
 #[derive(Debug)]
 pub(super) struct Pool {
-    endpoint: Endpoint,
-    proxy: Option<Arc<Proxy>>,
+    way: Arc<Way>,
     addresses: Arc<Addresses>,
     /// Guards the idle connections, newest last; never held over an await.
     idle: Mutex<Vec<Idle>>,
@@ -39,7 +39,6 @@ pub(super) struct Pool {
     connect_timeout: Duration,
     idle_timeout: Duration,
     head_guess: AtomicUsize,
-    has_answered: AtomicBool,
     recent: Recent,
     ledger: Arc<Ledger>,
 }
@@ -88,8 +87,7 @@ impl Pool {
         ledger.connections_allowed(climb.count());
         let now = tokio::time::Instant::now();
         Arc::new(Self {
-            endpoint,
-            proxy,
+            way: Way::new(endpoint, proxy),
             addresses: Arc::default(),
             idle: Mutex::new(Vec::new()),
             gate: Gate::new(climb.count()),
@@ -102,7 +100,6 @@ impl Pool {
             connect_timeout: limits.connect_timeout,
             idle_timeout: limits.idle_timeout,
             head_guess: AtomicUsize::new(FIRST_HEAD_GUESS),
-            has_answered: AtomicBool::new(false),
             recent: Recent::new(limits.first_byte_timeout),
             ledger: Arc::clone(ledger),
         })
@@ -176,8 +173,8 @@ impl Pool {
         tls: Option<&TlsConnector>,
     ) -> Result<Lease, Failure> {
         let connected = connect::connect(
-            &self.endpoint,
-            self.proxy.as_deref(),
+            self.way.endpoint(),
+            self.way.proxy(),
             &self.addresses,
             tls,
             self.connect_timeout,
@@ -206,7 +203,7 @@ impl Pool {
 
     /// The most tries while the endpoint has never answered: it is more likely misspelt than ill.
     pub(super) fn tries_at_first_contact(&self) -> Option<u32> {
-        (!self.has_answered.load(Ordering::Relaxed)).then_some(FIRST_CONTACT_TRIES)
+        (!self.way.has_answered()).then_some(FIRST_CONTACT_TRIES)
     }
 
     /// What recent requests were like.
@@ -214,9 +211,9 @@ impl Pool {
         &self.recent
     }
 
-    /// The proxy on the way, if any.
-    pub(super) fn proxy(&self) -> Option<&Proxy> {
-        self.proxy.as_deref()
+    /// Where connections lead, and by way of whom.
+    pub(super) fn way(&self) -> &Arc<Way> {
+        &self.way
     }
 
     /// How many bytes to read for a head: as long as the one before was.
@@ -226,7 +223,7 @@ impl Pool {
 
     /// Notes an answer, and the length of its head where the next is likely to be as long.
     pub(super) fn answered(&self, head_len: Option<usize>) {
-        self.has_answered.store(true, Ordering::Relaxed);
+        self.way.answered();
         if let Some(len) = head_len {
             self.head_guess.store(len, Ordering::Relaxed);
         }

@@ -114,9 +114,9 @@ impl Proxy {
             None => (None, authority),
         };
         let url = format!("http://{host}");
-        let endpoint = Endpoint::split(&url)
-            .map_err(|_shows_it| "it has no host".to_owned())?
-            .0;
+        // Why, and not the whole error: that shows the URL.
+        let endpoint = Endpoint::split(&url).map_err(|error| error.why().to_owned())?;
+        let endpoint = endpoint.0;
         let authorization = user.map(|user| {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
             let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
@@ -279,6 +279,8 @@ mod tests {
             "socks5://me:secret@p",
             "ftp://secret",
             "http://me:secret@",
+            "http://me:secret@host:99999",
+            "http://me:secret/@host",
         ] {
             let failure = toward(&[("https_proxy", value)], "https://h").unwrap_err();
             assert_eq!(failure.kind, ErrorKind::InvalidInput);

@@ -8,7 +8,7 @@ use super::home::Place;
 use super::keep::Held;
 use super::refusal::{self, Cure, Refusal, Scene, Told};
 use super::sign::{self, Scope};
-use super::{MAX_LISTING, S3Store, session};
+use super::{MAX_LISTING, S3Store, list, page, session};
 use crate::ledger::Ledger;
 use crate::sync::Arc;
 
@@ -174,7 +174,11 @@ impl S3Store {
             let place = self.home.place();
             return Err(self.understood(&ask.method, answer, &place).await.failure);
         }
-        session::read(&answer.body.collect(MAX_LISTING).await?)
+        let (told, way) = (Told::of(&answer.head), answer.way());
+        let text = answer.body.collect(MAX_LISTING).await?;
+        self.check_text(told, &text, &ask.method)
+            .and_then(|()| session::read(&text))
+            .map_err(|failure| failure.on(&way))
     }
 
     /// Reads a refusal to its end.
@@ -184,10 +188,28 @@ impl S3Store {
         answer: Answer,
         place: &Place,
     ) -> Refusal {
-        let told = Told::of(&answer.head);
+        let (told, way) = (Told::of(&answer.head), answer.way());
         // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
         let text = answer.body.collect(MAX_LISTING).await.unwrap_or_default();
-        refusal::read(told, &text, &self.scene(method, place))
+        let mut refused = refusal::read(told, &text, &self.scene(method, place));
+        refused.failure = refused.failure.on(&way);
+        refused
+    }
+
+    /// Whether the text of a success is one. Some stores begin an answer before they know that they cannot give it, and
+    /// what is no S3 answers anything with a page.
+    pub(super) fn check_text(
+        &self,
+        told: Told,
+        text: &[u8],
+        method: &Method,
+    ) -> Result<(), Failure> {
+        if !page::is_page(text) && !list::is_error(text) {
+            return Ok(());
+        }
+        let place = self.home.place();
+        let scene = self.scene(method, &place);
+        Err(refusal::read(told, text, &scene).failure)
     }
 
     /// Why a HEAD was refused: it has no text, so the first byte is asked for in its place. None where that tells no
@@ -250,6 +272,7 @@ impl S3Store {
         Scene {
             bucket: &self.bucket,
             region: &place.region,
+            endpoint: place.address.endpoint.to_string(),
             is_head: method == Method::HEAD,
             is_anonymous: self.account.signer().is_none(),
             has_customer_key: self.account.customer_key().is_some(),

@@ -114,23 +114,24 @@ impl S3Store {
             let failure = super::Origin::refused(self, &Method::GET, answer).await;
             return Err(self.about_buckets(failure));
         }
-        let told = refusal::Told::of(&answer.head);
+        let (told, way) = (refusal::Told::of(&answer.head), answer.way());
         let text = answer.body.collect(MAX_LISTING).await?;
-        if list::is_error(&text) {
-            let refused = refusal::read(told, &text, &self.scene(&Method::GET, &self.home.place()));
-            return Err(self.about_buckets(refused.failure));
-        }
-        read_page(&text)
+        self.check_text(told, &text, &Method::GET)
+            .map_err(|failure| self.about_buckets(failure))
+            .and_then(|()| read_page(&text))
+            .map_err(|failure| failure.on(&way))
     }
 
     /// A refusal speaks of a bucket or an object; here there is none.
     fn about_buckets(&self, mut failure: Failure) -> Failure {
         const NAME_ONE: &str = "name the bucket that you want: s3://bucket/";
         match failure.cause {
-            "wrong_region" if self.account.signer().is_none() => {
+            "wrong_region" | "redirect" if self.account.signer().is_none() => {
                 // AWS sends whoever does not sign to a web page.
-                let why = "an account has a list of buckets, and the request names none";
-                Failure::new(ErrorKind::Denied, "denied", why).with_help(format!(
+                failure.kind = ErrorKind::Denied;
+                failure.why =
+                    "an account has a list of buckets, and the request names none".to_owned();
+                failure.with_help(format!(
                     "leave out `no_sign_request` and give credentials, or {NAME_ONE}"
                 ))
             }

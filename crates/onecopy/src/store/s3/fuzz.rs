@@ -43,6 +43,7 @@ fn fuzz_listings() {
         for (is_head, is_anonymous) in [(false, false), (true, true)] {
             let scene = Scene {
                 bucket: "b",
+                endpoint: String::new(),
                 region: "us-east-1",
                 has_customer_key: is_head,
                 is_head,

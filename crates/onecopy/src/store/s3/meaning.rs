@@ -2,6 +2,7 @@
 
 use super::super::http1::Failure;
 use super::keep;
+use super::page;
 use super::refusal::{Scene, Told};
 use crate::error::ErrorKind;
 
@@ -71,7 +72,28 @@ pub(super) fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Fail
 }
 
 /// What the status means, where there is no code that is known.
-pub(super) fn by_status(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
+/// `is_page` where a web page came in place of words of S3's.
+pub(super) fn by_status(code: &str, told: &Told, scene: &Scene<'_>, is_page: bool) -> Failure {
+    let mut failure = plainly(code, told, scene);
+    // Nothing was read, and a HEAD has no page to show; else the page says more than the status does.
+    match told.status {
+        200..=299 if is_page => failure = page::failure(told, scene),
+        _ if is_page && !scene.is_head => {
+            let endpoint = &scene.endpoint;
+            failure.why = format!(
+                "{}; HTML came from {endpoint} instead of an S3 answer",
+                failure.why
+            );
+            if !failure.is_worth_retrying {
+                failure.help = Some(page::help(scene));
+            }
+        }
+        _ => {}
+    }
+    failure
+}
+
+fn plainly(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
     use ErrorKind::{Changed, Denied, NotFound, Throttled, Unreachable, Unsupported};
     let status = told.status;
     let said = if code.is_empty() {
@@ -85,25 +107,47 @@ pub(super) fn by_status(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
         .as_deref()
         .is_some_and(|region| region != scene.region);
     match status {
-        300..=399 => wrong_region(told, scene),
-        400 if is_elsewhere => wrong_region(told, scene),
+        301 | 307 | 308 | 400 if is_elsewhere => wrong_region(told, scene),
+        // What S3 itself answers with, and nothing else does that sends no place.
+        301 | 307 | 308 if told.elsewhere.is_some() || !code.is_empty() || told.status == 301 => {
+            wrong_region(told, scene)
+        }
+        304 => failure(
+            Unsupported,
+            "not_modified",
+            "the store says that the object has not changed, which nobody asked",
+        ),
+        300..=399 => redirect(told, scene, &said),
         404 | 405 if told.is_delete_marker => deleted(),
         404 => failure(NotFound, "not_found", "there is no such object or bucket")
             .with_help("check bucket and key"),
         403 if code.is_empty() => denied(scene),
         401 | 403 => failure(Denied, "denied", "access denied"),
         412 => failure(Changed, "changed", "it is another version"),
+        416 => failure(Unsupported, "no_such_range", "the object has no such bytes")
+            .with_help("look it up or list it anew: it may have become shorter"),
         408 => failure(Unreachable, "server_timeout", "the store waited too long"),
         429 | 503 => failure(Throttled, "throttled", "the store asks for less"),
         500 | 502 | 504 => failure(Unreachable, "server_error", "the store failed"),
         200..=299 => Failure::corrupt(format!("the store answered oddly ({said})")),
-        // What stores say of a missing, needless or odd SSE-C key, and of little else that is asked here.
-        400 => failure(Unsupported, "refused", "the store refused").with_help(
-            "an object that is encrypted with a key of yours (SSE-C) needs `sse_c_key`, and no \
+        400 if told.is_about_keys || scene.has_customer_key || code.contains("Encryption") => {
+            failure(Unsupported, "refused", "the store refused").with_help(
+                "an object that is encrypted with a key of yours (SSE-C) needs `sse_c_key`, and no \
              other object takes one",
-        ),
+            )
+        }
         _ => failure(Unsupported, "refused", "the store refused"),
     }
+}
+
+/// A redirect that is none of S3's: those name a region.
+fn redirect(told: &Told, scene: &Scene<'_>, said: &str) -> Failure {
+    let whither = match &told.elsewhere {
+        Some(elsewhere) => format!(" to {elsewhere}, which is given no credentials"),
+        None => String::new(),
+    };
+    let why = format!("the answer is a redirect{whither} ({said})");
+    Failure::new(ErrorKind::InvalidInput, "redirect", why).with_help(page::help(scene))
 }
 
 fn denied(scene: &Scene<'_>) -> Failure {
@@ -157,24 +201,114 @@ fn wrong_region(told: &Told, scene: &Scene<'_>) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusal::read;
     use super::*;
+
+    const SCENE: Scene<'_> = Scene {
+        bucket: "b",
+        region: "us-east-1",
+        endpoint: String::new(),
+        is_head: false,
+        is_anonymous: false,
+        has_customer_key: false,
+    };
 
     #[test]
     fn a_name_that_no_bucket_can_have_is_told_as_such() {
         let scene = Scene {
             bucket: "Odd_Name",
-            region: "r",
-            is_head: false,
-            is_anonymous: false,
-            has_customer_key: false,
+            ..SCENE
         };
         let failure = by_code("InvalidBucketName", &Told::default(), &scene).unwrap();
         assert_eq!(failure.kind, ErrorKind::InvalidInput);
         assert!(failure.why.contains("Odd_Name"), "{}", failure.why);
-        let help = failure.help.unwrap();
-        assert!(
-            help.contains("lower-case") && !help.contains("sse_c_key"),
-            "{help}"
-        );
+        assert!(failure.help.unwrap().contains("lower-case"));
+    }
+
+    #[test]
+    fn a_head_that_is_denied_says_that_the_object_may_be_missing() {
+        let told = Told {
+            status: 403,
+            ..Told::default()
+        };
+        let failure = read(
+            told,
+            b"",
+            &Scene {
+                is_head: true,
+                ..SCENE
+            },
+        )
+        .failure;
+        assert!(failure.why.contains("or there is no such object"));
+    }
+
+    #[test]
+    fn a_key_of_the_customer_is_thought_of_where_it_may_be_the_reason() {
+        let with = Scene {
+            has_customer_key: true,
+            ..SCENE
+        };
+        let stored = "The object was stored using a form of Server Side Encryption. The correct parameters must be \
+                      provided to retrieve the object.";
+        let other = "Requests specifying Server Side Encryption with Customer provided keys must provide an \
+                     appropriate secret key.";
+        for (status, code, message, scene, wanted) in [
+            (403, "AccessDenied", "", &with, true),
+            (403, "", "", &with, true),
+            (403, "AccessDenied", "", &SCENE, false),
+            (400, "InvalidRequest", stored, &SCENE, true),
+            (400, "InvalidArgument", other, &SCENE, true),
+            (400, "InvalidEncryptionAlgorithmError", "", &SCENE, true),
+            (400, "", "", &with, true),
+            (
+                400,
+                "InvalidRequest",
+                "Missing required header",
+                &SCENE,
+                false,
+            ),
+            (
+                400,
+                "KeyTooLongError",
+                "Your key is too long",
+                &SCENE,
+                false,
+            ),
+            (400, "", "", &SCENE, false),
+            (418, "", "", &SCENE, false),
+        ] {
+            let told = Told {
+                status,
+                ..Told::default()
+            };
+            let text = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+            let help = read(told, text.as_bytes(), scene).failure.help;
+            let is_named = help.is_some_and(|help| help.contains("`sse_c_key`"));
+            assert_eq!(is_named, wanted, "{status} {code}");
+        }
+    }
+
+    #[test]
+    fn statuses_speak_where_there_is_no_code() {
+        for (status, is_worth_retrying) in [
+            (429, true),
+            (500, true),
+            (502, true),
+            (503, true),
+            (504, true),
+            (404, false),
+            (403, false),
+            (412, false),
+            (204, false),
+            (405, false),
+        ] {
+            let told = Told {
+                status,
+                ..Told::default()
+            };
+            let failure = read(told, b"<html>bad gateway", &SCENE).failure;
+            assert_eq!(failure.is_worth_retrying, is_worth_retrying, "{status}");
+        }
     }
 }

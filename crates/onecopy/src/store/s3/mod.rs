@@ -7,9 +7,9 @@
 //! |---|---|
 //! | `account`, `profile` | who asks: settings, environment, profile |
 //! | `bucket`, `address`, `aws`, `home` | what is asked: kinds of buckets, their hosts, and how a region is learned |
-//! | `signer`, `keep`, `send`, `session`, `sign` | credentials and signatures |
+//! | `signer`, `half`, `keep`, `send`, `session`, `sign` | credentials and signatures |
 //! | `customer_key` | SSE-C |
-//! | `asking`, `refusal`, `meaning` | a request, and what a refusal says: about asking again, and to people |
+//! | `asking`, `refusal`, `meaning`, `page` | a request, and what a refusal says: about asking again, and to people |
 //! | `sums` | checksums of objects that are read in ranges |
 //! | `list`, `buckets` | listings of objects, and of buckets |
 //! | `write`, `asked`, `proof`, `write_xml`, `delete` | writing: the requests, what vouches for a body, the documents |
@@ -25,10 +25,12 @@ mod customer_key;
 mod delete;
 #[cfg(test)]
 mod fuzz;
+mod half;
 mod home;
 mod keep;
 mod list;
 mod meaning;
+mod page;
 mod profile;
 mod proof;
 mod refusal;
@@ -125,14 +127,11 @@ impl S3Store {
         if answer.head.status != 200 {
             return Err(self.refused(&Method::GET, answer).await);
         }
-        let told = refusal::Told::of(&answer.head);
+        let (told, way) = (refusal::Told::of(&answer.head), answer.way());
         let text = answer.body.collect(MAX_LISTING).await?;
-        if list::is_error(&text) {
-            // Some stores begin an answer before they know that they cannot give it.
-            let place = self.home.place();
-            return Err(refusal::read(told, &text, &self.scene(&Method::GET, &place)).failure);
-        }
-        list::read_page(&text, request, |key| self.url(key))
+        self.check_text(told, &text, &Method::GET)
+            .and_then(|()| list::read_page(&text, request, |key| self.url(key)))
+            .map_err(|failure| failure.on(&way))
     }
 }
 
@@ -157,10 +156,8 @@ impl Origin for S3Store {
         })
     }
 
-    /// Objects of S3 have an ETag; error texts and pages of proxies have none.
-    fn is_disguised(&self, head: &Head) -> bool {
-        let is_text = |kind: &str| kind.contains("xml") || kind.contains("html");
-        origin::etag(head).is_none() && head.header("content-type").is_some_and(is_text)
+    fn is_disguised(&self, head: &Head, is_range_ignored: bool) -> bool {
+        page::is_disguised(head, is_range_ignored)
     }
 
     fn summing<'a>(

@@ -20,20 +20,28 @@ pub(super) struct Profile {
 impl Profile {
     /// Reads the section of `name` from the files that the variables point to. A missing file is an empty one.
     pub(super) fn read(name: &str, variables: &Variables) -> Self {
-        let home = variables.get("HOME").unwrap_or_default();
-        let read = |variable: &str, default: &str| {
-            let path = variables
-                .get(variable)
-                .unwrap_or_else(|| format!("{home}/.aws/{default}"));
-            small_file::read_text(path).unwrap_or_default()
-        };
-        let mut profile = Self::parse(name, &read("AWS_CONFIG_FILE", "config"));
+        let mut profile = Self::parse(name, &text(variables, "AWS_CONFIG_FILE", "config"));
         // The credentials file may be all there is.
-        let credentials = read("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+        let credentials = text(variables, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
         profile.is_found |= credentials
             .lines()
             .any(|line| section(line).is_some_and(|section| section == name));
         profile
+    }
+
+    /// Whether the files give the profile an access key, and a secret key.
+    pub(super) fn keys(name: &str, variables: &Variables) -> (bool, bool) {
+        let files = [
+            text(variables, "AWS_CONFIG_FILE", "config"),
+            text(variables, "AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+        ];
+        let has = |wanted: &str| {
+            let mut all = files.iter().flat_map(|text| settings(text));
+            all.any(|(place, key, _)| {
+                place.strip_prefix("profile ").unwrap_or(&place) == name && key == wanted
+            })
+        };
+        (has("aws_access_key_id"), has("aws_secret_access_key"))
     }
 
     fn parse(name: &str, text: &str) -> Self {
@@ -75,6 +83,15 @@ impl Profile {
         profile.endpoint_url = for_s3.or(profile.endpoint_url).or(general);
         profile
     }
+}
+
+/// The text of a file of the AWS tools, where the variable or their own folder has it; nothing where it is missing.
+fn text(variables: &Variables, variable: &str, default: &str) -> String {
+    let path = variables.get(variable).unwrap_or_else(|| {
+        let home = variables.get("HOME").unwrap_or_default();
+        format!("{home}/.aws/{default}")
+    });
+    small_file::read_text(path).unwrap_or_default()
 }
 
 /// The name in a `[section]` line.

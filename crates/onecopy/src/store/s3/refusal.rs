@@ -7,12 +7,15 @@ use super::super::http1::{Endpoint, Failure, Head, retry_after};
 use super::aws::Host;
 use super::list;
 use super::meaning::{by_code, by_status};
+use super::page;
 
 /// Where the refusal came up.
 #[derive(Debug)]
 pub(super) struct Scene<'a> {
     pub(super) bucket: &'a str,
     pub(super) region: &'a str,
+    /// Who was asked.
+    pub(super) endpoint: String,
     pub(super) is_head: bool,
     pub(super) is_anonymous: bool,
     /// Whether a key of the customer's went along.
@@ -27,9 +30,13 @@ pub(super) struct Told {
     /// Where the store points to: scheme, host and port, and nothing that could be a secret.
     pub(super) elsewhere: Option<Endpoint>,
     /// The store's time, in seconds since the epoch.
-    date: Option<i64>,
+    pub(super) date: Option<i64>,
     pub(super) is_delete_marker: bool,
-    retry_after: Option<Duration>,
+    /// Whether the answer calls itself a web page.
+    pub(super) is_html: bool,
+    /// Whether its words are about encryption with a key of the customer's.
+    pub(super) is_about_keys: bool,
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl Told {
@@ -40,6 +47,10 @@ impl Told {
             elsewhere: head.header("location").and_then(endpoint),
             date: head.header("date").and_then(dates::from_http),
             is_delete_marker: head.header("x-amz-delete-marker") == Some("true"),
+            is_html: head
+                .header("content-type")
+                .is_some_and(|kind| kind.contains("html")),
+            is_about_keys: false,
             retry_after: retry_after(head),
         }
     }
@@ -53,6 +64,14 @@ fn endpoint(text: &str) -> Option<Endpoint> {
         format!("https://{text}")
     };
     Endpoint::split(&url).ok().map(|(endpoint, _)| endpoint)
+}
+
+/// Whether a message speaks of SSE-C, as S3 and others do in so many words.
+fn is_about_keys(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["encrypt", "sse-c", "customer provided", "customer-provided"]
+        .iter()
+        .any(|word| message.contains(word))
 }
 
 /// A refusal, understood.
@@ -92,6 +111,7 @@ pub(super) fn read(mut told: Told, text: &[u8], scene: &Scene<'_>) -> Refusal {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         match names.as_slice() {
             ["Error", "Code"] => code = text,
+            ["Error", "Message"] => told.is_about_keys = is_about_keys(&text),
             ["Error", "Region"] if !text.is_empty() => told.region = Some(text),
             ["Error", "Endpoint"] => elsewhere = endpoint(&text),
             ["Error", "ServerTime"] => told.date = dates::from_iso(&text).or(told.date),
@@ -108,8 +128,10 @@ pub(super) fn read(mut told: Told, text: &[u8], scene: &Scene<'_>) -> Refusal {
     if code.len() > 64 || !code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         code.clear();
     }
-    let mut failure =
-        by_code(&code, &told, scene).unwrap_or_else(|| by_status(&code, &told, scene));
+    let is_page = code.is_empty() && (told.is_html || page::is_page(text));
+    let mut failure = by_code(&code, &told, scene)
+        .or_else(|| page::wants_tls(text, scene).filter(|_| code.is_empty()))
+        .unwrap_or_else(|| by_status(&code, &told, scene, is_page));
     failure.retry_after = told.retry_after;
     let cure = match failure.cause {
         "wrong_region" => told.region.map(Cure::Region),
@@ -146,6 +168,7 @@ mod tests {
         is_head: false,
         is_anonymous: false,
         has_customer_key: false,
+        endpoint: String::new(),
     };
 
     #[test]
@@ -303,73 +326,6 @@ mod tests {
                 (failure.cause, failure.kind),
                 ("deleted", ErrorKind::NotFound)
             );
-        }
-    }
-
-    #[test]
-    fn a_head_that_is_denied_says_that_the_object_may_be_missing() {
-        let told = Told {
-            status: 403,
-            ..Told::default()
-        };
-        let failure = read(
-            told,
-            b"",
-            &Scene {
-                is_head: true,
-                ..SCENE
-            },
-        )
-        .failure;
-        assert!(failure.why.contains("or there is no such object"));
-    }
-
-    #[test]
-    fn a_key_of_the_customer_is_thought_of() {
-        let with = Scene {
-            has_customer_key: true,
-            ..SCENE
-        };
-        for (status, code, scene, wanted) in [
-            (403, "AccessDenied", &with, true),
-            (403, "", &with, true),
-            (403, "AccessDenied", &SCENE, false),
-            (400, "InvalidRequest", &SCENE, true),
-            (400, "InvalidArgument", &SCENE, true),
-            (400, "", &SCENE, true),
-            (418, "", &SCENE, false),
-        ] {
-            let told = Told {
-                status,
-                ..Told::default()
-            };
-            let text = format!("<Error><Code>{code}</Code></Error>");
-            let help = read(told, text.as_bytes(), scene).failure.help;
-            let is_named = help.is_some_and(|help| help.contains("`sse_c_key`"));
-            assert_eq!(is_named, wanted, "{status} {code}");
-        }
-    }
-
-    #[test]
-    fn statuses_speak_where_there_is_no_code() {
-        for (status, is_worth_retrying) in [
-            (429, true),
-            (500, true),
-            (502, true),
-            (503, true),
-            (504, true),
-            (404, false),
-            (403, false),
-            (412, false),
-            (204, false),
-            (405, false),
-        ] {
-            let told = Told {
-                status,
-                ..Told::default()
-            };
-            let failure = read(told, b"<html>bad gateway", &SCENE).failure;
-            assert_eq!(failure.is_worth_retrying, is_worth_retrying, "{status}");
         }
     }
 

@@ -7,6 +7,7 @@ use reqsign_core::time::Timestamp;
 use reqsign_core::{Context, ProvideCredential};
 
 use super::super::http1::{Failure, Request};
+use super::half::Half;
 use super::keep::{Held, Keep};
 use super::send;
 use super::sign::{self, DayKey, Scope};
@@ -23,6 +24,8 @@ const TOLERANCE_SECONDS: u64 = 60;
 /// Signs requests with the first credential of the chain: environment, profile, SSO, web identity, process, ECS, IMDS.
 pub(super) struct Signer {
     context: Context,
+    /// Half of a pair of keys that was given, if any: what is there and what is not.
+    half: Option<Half>,
     chain: DefaultCredentialProvider,
     keep: Keep,
     /// Guards the key derived last; held while a signature is made, which waits for nothing.
@@ -46,6 +49,7 @@ impl Signer {
         }
         Self {
             context: send::context(config),
+            half: Half::of(config),
             chain: chain.build(),
             keep: Keep::new(MARGIN),
             day_key: Mutex::new(None),
@@ -55,9 +59,14 @@ impl Signer {
 
     /// The credential in use.
     pub(super) async fn credential(&self) -> Result<Arc<Held>, Failure> {
+        if let Some(half) = self.half.as_ref().filter(|half| half.is_key) {
+            // Whoever gives a key wants to be known by it, and not by what else may be found.
+            return Err(half.failure());
+        }
         let fetch = || async {
             let found = self.chain.provide_credential(&self.context).await;
-            found.ok().flatten().ok_or_else(none_found)
+            let missing = || self.half.as_ref().map_or_else(none_found, Half::failure);
+            found.ok().flatten().ok_or_else(missing)
         };
         self.keep.get(self.now().0, fetch).await
     }

@@ -45,6 +45,7 @@ pub use resolve::{
     Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
 };
 pub use s3::{Bucket, list_buckets};
+pub(crate) use url::split_version;
 pub use url::{shown as shown_url, split_bucket};
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 

@@ -123,7 +123,7 @@ pub fn split_bucket(rest: &str) -> (&str, &str) {
 }
 
 /// The key, and the version that its end names. What no store gives out as a version is part of the key.
-fn split_version(key: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_version(key: &str) -> (&str, Option<&str>) {
     let is_version = |text: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
         (1..=1024).contains(&text.len()) && text.bytes().all(is_plain)

@@ -148,7 +148,11 @@ impl Copy<'_> {
                     return Err(needs_recursive(&name.text, "a prefix"));
                 }
                 let writer = super::parts::writes(&store)?;
-                let object = writer.object(&key);
+                let mut object = writer.object(&key);
+                if let Some(version) = &name.version {
+                    object.url = format!("{}?versionId={version}", object.url).into();
+                    object.version = Some(Arc::clone(version));
+                }
                 let relative = names::split(&key).1.to_owned();
                 self.one(&Source { store, object }, relative).await
             }

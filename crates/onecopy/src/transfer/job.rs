@@ -124,7 +124,10 @@ fn url(store: &dyn Store, object: &Object) -> String {
     match store.writer() {
         Some(writer) => {
             let key = names::shown(object.key.as_bytes());
-            format!("s3://{}/{key}", writer.bucket())
+            match &object.version {
+                Some(version) => format!("s3://{}/{key}?versionId={version}", writer.bucket()),
+                None => format!("s3://{}/{key}", writer.bucket()),
+            }
         }
         None => object.url.to_string(),
     }

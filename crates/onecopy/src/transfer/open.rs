@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::entry::Place;
 use super::folder::Root;
 use super::job::{Goal, Origin};
+use super::pattern::versioned;
 use super::settings::Settings;
 use super::sync::Sides;
 use super::walk::Walk;
@@ -128,6 +129,13 @@ pub(super) fn sides(
     settings: &Settings,
     ledger: &Arc<Ledger>,
 ) -> Result<Sides> {
+    for url in [source, target] {
+        if versioned(url).is_some() {
+            let why = "a sync takes objects as they are now, and none of their versions";
+            return Err(Error::new(ErrorKind::Unsupported, "sync", url, why)
+                .with_help("copy a version by its name with onecopy cp"));
+        }
+    }
     let mut opener = Opener::new(&settings.store, ledger);
     let (from, to) = (opener.open(source)?, opener.open(target)?);
     if let (Spot::Path(_), Spot::Path(_)) = (&from, &to) {

@@ -7,7 +7,7 @@ use super::entry::Place;
 use super::open::Spot;
 use super::settings::CopySettings;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Glob, Key, expand_braces, has_glob, unescaped};
+use crate::store::{Glob, Key, expand_braces, has_glob, split_version, unescaped};
 use crate::sync::Arc;
 
 /// One name out of a source.
@@ -17,6 +17,8 @@ pub(super) struct Name {
     pub(super) text: String,
     /// Whether it stands for what it matches.
     pub(super) is_pattern: bool,
+    /// The version that is meant, where `?versionId=..` names one.
+    pub(super) version: Option<Arc<str>>,
 }
 
 /// The names that a source stands for. Where a file bears the very name, or with `is_raw`, it means itself. In an HTTP URL
@@ -25,14 +27,22 @@ pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
     let plain = |text: &str| Name {
         text: text.to_owned(),
         is_pattern: false,
+        version: None,
     };
     if how.is_raw || Path::new(source).exists() {
         return Ok(vec![plain(source)]);
     }
-    if source.starts_with("s3://") && source.contains("?versionId=") {
-        let why = "cp and sync copy what an object is now, and not one of its versions";
-        return Err(Error::new(ErrorKind::Unsupported, "copy", source, why)
-            .with_help("read that version with onecopy cat, into a file"));
+    if let Some((object, version)) = versioned(source) {
+        let is_many = has_glob(object) || expand_braces(object)?.len() > 1;
+        if is_many || object.ends_with('/') || how.is_recursive {
+            let why = "a version belongs to one object";
+            return Err(Error::new(ErrorKind::InvalidInput, "copy", source, why)
+                .with_help("name the object: no prefix, no pattern, and not `recursive`"));
+        }
+        return Ok(vec![Name {
+            version: Some(version.into()),
+            ..plain(&unescaped(object))
+        }]);
     }
     let is_http = source.starts_with("http://") || source.starts_with("https://");
     let names = expand_braces(source)?.into_iter().map(|text| {
@@ -40,12 +50,19 @@ pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
             Name {
                 text,
                 is_pattern: true,
+                version: None,
             }
         } else {
             plain(&unescaped(&text))
         }
     });
     Ok(names.collect())
+}
+
+/// The URL of an object, and the version of it that a source names.
+pub(super) fn versioned(source: &str) -> Option<(&str, &str)> {
+    let (object, version) = source.starts_with("s3://").then(|| split_version(source))?;
+    Some((object, version?))
 }
 
 /// A glob, taken apart where its listing begins.

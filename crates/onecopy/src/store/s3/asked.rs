@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::super::Attributes;
+use super::super::{Attributes, Object};
+use super::version_query;
 use crate::ledger::OpenHop;
 
 /// A request that writes.
@@ -30,6 +31,13 @@ impl<'a> Asked<'a> {
             hop: None,
             root: None,
         }
+    }
+
+    /// The question for what is told of an object, of the version that is meant.
+    pub(super) fn look_up(object: &'a Object) -> Self {
+        let version = object.version.as_deref();
+        let query = version.map_or_else(String::new, version_query);
+        Self::new(Method::HEAD, object.key.as_bytes(), query)
     }
 
     pub(super) fn with_attributes(mut self, attributes: &Attributes) -> Self {

@@ -15,6 +15,8 @@ const KEY_BYTES: usize = 32;
 
 const HEADERS: &str = "x-amz-server-side-encryption-customer-";
 
+const SOURCE_HEADERS: &str = "x-amz-copy-source-server-side-encryption-customer-";
+
 /// The key, as the headers want it.
 pub(super) struct CustomerKey {
     key_base64: String,
@@ -67,6 +69,24 @@ impl CustomerKey {
 
     /// Adds the headers. The key goes over TLS, or stays on this machine.
     pub(super) fn add(&self, headers: &mut HeaderMap, to: &Endpoint) -> Result<(), Failure> {
+        self.add_as(HEADERS, headers, to)
+    }
+
+    /// Adds the headers that open the source of a copy within the store.
+    pub(super) fn add_for_source(
+        &self,
+        headers: &mut HeaderMap,
+        to: &Endpoint,
+    ) -> Result<(), Failure> {
+        self.add_as(SOURCE_HEADERS, headers, to)
+    }
+
+    fn add_as(
+        &self,
+        beginning: &str,
+        headers: &mut HeaderMap,
+        to: &Endpoint,
+    ) -> Result<(), Failure> {
         if !(to.is_tls || is_loopback(&to.host)) {
             let why = "the SSE-C key would go over the network in the clear";
             return Err(Failure::new(ErrorKind::InvalidInput, "sse_c", why)
@@ -77,7 +97,7 @@ impl CustomerKey {
             ("key", &self.key_base64),
             ("key-md5", &self.md5_base64),
         ] {
-            let name = http::HeaderName::try_from(format!("{HEADERS}{name}"));
+            let name = http::HeaderName::try_from(format!("{beginning}{name}"));
             if let Ok(name) = name {
                 headers.insert(name, sign::secret(value)?);
             }

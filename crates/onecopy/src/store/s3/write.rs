@@ -1,7 +1,7 @@
 //! Writing: whole objects, uploads in parts, copies within the endpoint, deletes.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, Method};
 
 use super::super::http1::{Answer, Failure};
 use super::super::origin::{self, Origin};
@@ -13,7 +13,7 @@ use super::super::{
 use super::asked::Asked;
 use super::asking::{Ask, With};
 use super::proof::{self, Proof};
-use super::{MAX_LISTING, S3Store, address, list, refusal, write_xml};
+use super::{MAX_LISTING, S3Store, address, refusal, version_query, write_xml};
 use crate::buffer::Slice;
 use crate::error::{ErrorKind, Result};
 use crate::ledger::OpenHop;
@@ -100,20 +100,16 @@ impl S3Store {
 
     async fn told_once(&self, asked: &Asked<'_>) -> Result<(HeaderMap, Vec<u8>), Failure> {
         let answer = self.ask(asked).await?;
-        let told = refusal::Told::of(&answer.head);
+        let (told, way) = (refusal::Told::of(&answer.head), answer.way());
         let headers = answer.head.headers.clone();
         let text = answer.body.collect(MAX_LISTING).await?;
-        if list::is_error(&text) {
-            // S3 begins the answer to a copy or a completion before it knows how that ends.
-            let mut failure =
-                refusal::read(told, &text, &self.scene(&asked.method, &self.home.place())).failure;
-            if failure.kind == ErrorKind::Corrupt {
-                failure.is_worth_retrying = true;
-            }
-            return Err(failure);
+        // S3 begins the answer to a copy or a completion before it knows how that ends. A page of a proxy may pass, too.
+        if let Err(mut failure) = self.check_text(told, &text, &asked.method) {
+            failure.is_worth_retrying |= failure.kind == ErrorKind::Corrupt;
+            return Err(failure.on(&way));
         }
         if let Some(root) = asked.root {
-            write_xml::check_root(&text, root)?;
+            write_xml::check_root(&text, root).map_err(|failure| failure.on(&way))?;
         }
         Ok((headers, text))
     }
@@ -137,10 +133,25 @@ impl S3Store {
         (asked, crc64nvme)
     }
 
-    fn copy_source(source: &CopySource) -> (String, Option<HeaderValue>) {
-        let key = address::encode_key(source.object.key.as_bytes());
-        let tag = origin::if_match(&source.object);
-        (format!("/{}/{key}", source.bucket), tag)
+    /// Says what is to be copied: the object, its version, and the key that it is encrypted with, where there is one.
+    fn name_source(&self, asked: &mut Asked<'_>, source: &CopySource) -> Result<(), Failure> {
+        let object = &source.object;
+        let mut place = format!(
+            "/{}/{}",
+            source.bucket,
+            address::encode_key(object.key.as_bytes())
+        );
+        if let Some(version) = &object.version {
+            place = format!("{place}?{}", version_query(version));
+        }
+        asked.set("x-amz-copy-source", &place);
+        if let Some(tag) = origin::if_match(object) {
+            asked.headers.insert("x-amz-copy-source-if-match", tag);
+        }
+        if let Some(key) = self.account.customer_key() {
+            key.add_for_source(&mut asked.headers, &self.home.place().address.endpoint)?;
+        }
+        Ok(())
     }
 }
 
@@ -256,14 +267,11 @@ impl Writer for S3Store {
             let query = upload_query(upload, Some(number));
             let asked = Asked::new(Method::PUT, object.key.as_bytes(), query);
             let mut asked = asked.told_by("CopyPartResult");
-            let (place, tag) = Self::copy_source(source);
-            asked.set("x-amz-copy-source", &place);
+            let doing = format!("copy part {number} of");
+            self.name_source(&mut asked, source)
+                .map_err(|failure| failure.into_error(&*doing, &*object.url))?;
             let last = to.saturating_sub(1);
             asked.set("x-amz-copy-source-range", &format!("bytes={from}-{last}"));
-            if let Some(tag) = tag {
-                asked.headers.insert("x-amz-copy-source-if-match", tag);
-            }
-            let doing = format!("copy part {number} of");
             let (_, text) = self.text_of(&doing, object, &asked).await?;
             part(number, to - from, stored(&HeaderMap::new(), &text), None)
                 .map_err(|failure| failure.into_error(doing, &*object.url))
@@ -327,11 +335,8 @@ impl Writer for S3Store {
             if attributes.iter().next().is_some() {
                 asked.set("x-amz-metadata-directive", "REPLACE");
             }
-            let (place, tag) = Self::copy_source(source);
-            asked.set("x-amz-copy-source", &place);
-            if let Some(tag) = tag {
-                asked.headers.insert("x-amz-copy-source-if-match", tag);
-            }
+            self.name_source(&mut asked, source)
+                .map_err(|failure| failure.into_error("copy to", &*object.url))?;
             let (_, text) = self.text_of("copy to", object, &asked).await?;
             Ok(stored(&HeaderMap::new(), &text))
         })
@@ -339,7 +344,7 @@ impl Writer for S3Store {
 
     fn attributes<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Attributes>> {
         Box::pin(async move {
-            let asked = Asked::new(Method::HEAD, object.key.as_bytes(), "");
+            let asked = Asked::look_up(object);
             let (headers, _) = self.text_of("look up", object, &asked).await?;
             let mut told = Attributes::default();
             for (name, value) in &headers {
@@ -356,7 +361,7 @@ impl Writer for S3Store {
 
     fn checksum<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Option<Checksum>>> {
         Box::pin(async move {
-            let mut asked = Asked::new(Method::HEAD, object.key.as_bytes(), "");
+            let mut asked = Asked::look_up(object);
             asked.set("x-amz-checksum-mode", "ENABLED");
             let (headers, _) = self.text_of("look up", object, &asked).await?;
             Ok(Checksum::of(&headers))

@@ -52,6 +52,8 @@ async fn failures_before_the_answer_are_tried_again() {
         ((status("502 Bad Gateway"), Then::Close), "server_error"),
         ((status("504 Gateway Timeout"), Then::Keep), "server_error"),
         ((part(0, 1000, 0), Then::Hold), "stalled"),
+        ((vec![], Then::Reset), "reset"),
+        ((part(0, 1000, 0), Then::Reset), "reset"),
     ] {
         let outcome = read(vec![answer, whole.clone()], None, 0, &[4096]).await;
         outcome.assert_bytes(0, 1000);

@@ -178,3 +178,26 @@ fn what_was_copied_before_an_error_is_told() {
     assert_eq!(summary["copied"], 1, "{lines:?}");
     assert_eq!(error["error"]["kind"], "limit_reached");
 }
+
+#[test]
+fn a_disk_that_is_full_fails_the_file_and_leaves_nothing_of_it() {
+    let world = World::new();
+    for (key, len) in [("p/a", 10), ("p/large", 3 << 20), ("p/z", 10)] {
+        world.put(key, vec![7; len]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    // No file may become longer than 1 MiB: what the system says then is what it says of a full disk, or nearly.
+    let limit = "trap '' XFSZ; ulimit -f 2048";
+    let mut command = world.in_a_shell(limit, &["sync", "s3://data/p", out]);
+    let ended = Ended::from(command.output().unwrap());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("/large: "), "{ended:?}");
+    assert!(ended.stderr.contains("help: raise the limit"), "{ended:?}");
+    let mut left: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["a", "z"]);
+}

@@ -160,7 +160,12 @@ fn is(mode: libc::mode_t, kind: SFlag) -> bool {
 fn refused(target: &str, error: io::Error) -> Error {
     let help = match error.kind() {
         io::ErrorKind::PermissionDenied => "check the rights of the folders above",
-        io::ErrorKind::StorageFull => "make room on the disk, or choose another folder",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room on the disk, or choose another folder"
+        }
+        io::ErrorKind::FileTooLarge => {
+            "raise the limit on the length of files (ulimit -f), or choose another file system"
+        }
         io::ErrorKind::Other => {
             "remove or rename what is in the way; links are never followed out of the target"
         }

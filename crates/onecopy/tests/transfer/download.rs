@@ -147,13 +147,17 @@ fn keys_that_can_be_no_file_are_refused_one_by_one_and_the_rest_goes_on() {
         "p/\u{fc} +%#?\n",
         "p/...",
         "p/-rf",
+        "p/nfc-\u{fc}",
+        "p/nfc-u\u{308}",
+        "p/\u{1f980}",
+        "p/ two  blanks ",
     ] {
         world.put(key, key);
     }
     let ended = world.recursive("s3://bkt/p/", &world.text("out"));
     assert_eq!(
         ended.counts(),
-        [6, 0, 0, refused.len() as u64],
+        [10, 0, 0, refused.len() as u64],
         "{ended:?}",
         ended = ended.failed
     );
@@ -169,12 +173,16 @@ fn keys_that_can_be_no_file_are_refused_one_by_one_and_the_rest_goes_on() {
         assert!(told.contains(why), "{key}: {told}");
     }
     let files = [
+        "out/ two  blanks ",
         "out/-rf",
         "out/...",
         "out/a.b",
         "out/a/b",
+        "out/nfc-u\u{308}",
+        "out/nfc-\u{fc}",
         "out/ok",
         "out/\u{fc} +%#?\n",
+        "out/\u{1f980}",
     ];
     assert_eq!(world.files(), files);
     assert!(!world.path("escape").exists());

@@ -3,8 +3,12 @@
 //! An error says what was being done, to what, why it failed and what to do about it; a constructor that takes all of
 //! them cannot forget one. Room-private errors become the `source`.
 
+mod limit;
+
 use std::error::Error as StdError;
 use std::fmt;
+
+pub(crate) use limit::Limit;
 
 use crate::setting::{Setting, spelled};
 
@@ -109,6 +113,8 @@ struct Inner {
     target: String,
     why: String,
     help: Option<String>,
+    /// The help belongs to a limit of the machine, and fits better than what a caller foresaw.
+    is_help_final: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -127,14 +133,18 @@ impl Error {
             target: target.into(),
             why: why.into(),
             help: None,
+            is_help_final: false,
             source: None,
         }))
     }
 
-    /// Adds what the reader can do about it, with settings named as [`crate::setting`] says.
+    /// Adds what the reader can do about it, with settings named as [`crate::setting`] says. Where a limit of the machine
+    /// was reached ([`Error::io`]), the help that came with it stays.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(help.into());
+        if !self.0.is_help_final {
+            self.0.help = Some(help.into());
+        }
         self
     }
 
@@ -145,10 +155,18 @@ impl Error {
         self
     }
 
-    /// A failed call to the operating system, its kind told from the error number.
+    /// A failed call to the operating system, its kind told from the error number. A limit of the machine is told with its
+    /// number, and with what to do.
     #[must_use]
     pub fn io(doing: impl Into<String>, target: impl Into<String>, error: std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
+        if let Some(limit) = Limit::of(&error) {
+            let mut told = Self::new(limit.kind, doing, target, limit.why)
+                .with_help(limit.help)
+                .with_source(error);
+            told.0.is_help_final = limit.kind == ErrorKind::LimitReached;
+            return told;
+        }
         let kind = match error.kind() {
             Io::NotFound => ErrorKind::NotFound,
             Io::PermissionDenied => ErrorKind::Denied,

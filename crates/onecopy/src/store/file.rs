@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Instant;
 
+use super::files_below::{FilesBelow, Level, folder_part, look_at};
 use super::{BoxFuture, ETag, Filled, Key, ListPage, ListRequest, Object, Store, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
@@ -36,9 +37,6 @@ impl Default for FileStore {
     }
 }
 
-/// Folders below folders at most: what goes deeper is a loop of links.
-const MAX_DEPTH: usize = 64;
-
 impl FileStore {
     /// The object at `path`, of which nothing is known yet.
     pub(super) fn object(path: &Path) -> Object {
@@ -66,7 +64,7 @@ fn path_of(key: &Key) -> &Path {
     Path::new(OsStr::from_bytes(key.as_bytes()))
 }
 
-fn describe(path: &Path, metadata: &Metadata) -> Object {
+pub(super) fn describe(path: &Path, metadata: &Metadata) -> Object {
     Object {
         url: path.to_string_lossy().into(),
         key: Key::new(path.as_os_str().as_bytes()),
@@ -88,7 +86,7 @@ fn etag(metadata: &Metadata) -> ETag {
     ETag(tag.into())
 }
 
-fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
+pub(super) fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
     let help = match error.kind() {
         io::ErrorKind::NotFound => "check the path, and that the disk is mounted",
         io::ErrorKind::PermissionDenied => "check the rights of the file and of the folders above",
@@ -208,62 +206,20 @@ fn pread(
 
 /// Every file below the folder part of `prefix` whose path begins with it, in byte order.
 fn list(request: &ListRequest) -> Result<ListPage> {
-    let prefix = request.prefix.as_bytes();
-    let folder = match prefix.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => &prefix[..=slash],
-        None => b"",
-    };
     let mut page = ListPage::default();
-    walk(folder, request, &mut Vec::new(), &mut page)?;
-    page.objects.sort_by(|a, b| a.key.cmp(&b.key));
-    page.prefixes.sort();
-    Ok(page)
-}
-
-#[expect(clippy::disallowed_methods, reason = "paths, not payload")]
-fn walk(
-    folder: &[u8],
-    request: &ListRequest,
-    above: &mut Vec<(u64, u64)>,
-    page: &mut ListPage,
-) -> Result<()> {
-    let shown = if folder.is_empty() { b"." } else { folder };
-    let path = Path::new(OsStr::from_bytes(shown));
-    let too_deep = io::Error::other("folders within folders without end");
-    let here = fs::metadata(path).map_err(|error| failed("list", path, error))?;
-    let here = (here.dev(), here.ino());
-    if above.len() > MAX_DEPTH {
-        return Err(failed("list", path, too_deep));
+    if !request.is_folded {
+        page.objects = FilesBelow::new(&request.prefix)?.collect::<Result<_>>()?;
+        return Ok(page);
     }
-    // A link back to a folder above shows the same files once more, and again below, without end.
-    if above.contains(&here) {
-        return Ok(());
-    }
-    above.push(here);
-    for entry in fs::read_dir(path).map_err(|error| failed("list", path, error))? {
-        let entry = entry.map_err(|error| failed("list", path, error))?;
-        let mut key = folder.to_vec();
-        key.extend_from_slice(entry.file_name().as_bytes());
-        let full = Path::new(OsStr::from_bytes(&key));
-        // A link that leads nowhere, or a file that is gone by now, is no object.
-        let Ok(metadata) = fs::metadata(full) else {
-            continue;
-        };
-        let prefix = request.prefix.as_bytes();
-        if metadata.is_dir() {
-            key.push(b'/');
-            let is_within = key.starts_with(prefix);
-            if is_within && request.is_folded {
-                page.prefixes.push(Key::new(key));
-            } else if is_within || prefix.starts_with(&key) {
-                walk(&key, request, above, page)?;
-            }
-        } else if metadata.is_file() && key.starts_with(prefix) {
-            page.objects.push(describe(full, &metadata));
+    let folder = folder_part(request.prefix.as_bytes());
+    for entry in Level::of(folder, &request.prefix)?.entries {
+        if entry.is_folder {
+            page.prefixes.push(Key::new(entry.path));
+        } else {
+            page.objects.extend(look_at(&entry.path)?);
         }
     }
-    above.pop();
-    Ok(())
+    Ok(page)
 }
 
 impl Store for FileStore {

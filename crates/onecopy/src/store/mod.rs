@@ -19,6 +19,7 @@ mod checksum;
 mod dates;
 mod escape;
 mod file;
+mod files_below;
 mod glob;
 mod http;
 mod http1;
@@ -30,6 +31,7 @@ mod resolve;
 mod retry;
 mod s3;
 mod small_file;
+mod stdin;
 mod stores;
 mod url;
 mod url_list;
@@ -37,6 +39,7 @@ mod write;
 
 pub use checksum::{Checksum, Sum};
 pub use escape::{has_glob, unescaped};
+pub use files_below::FilesBelow;
 pub use glob::Glob;
 pub(crate) use http1::files_left;
 pub use object::{ETag, Key, Object};
@@ -45,6 +48,7 @@ pub use resolve::{
     Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
 };
 pub use s3::{Bucket, list_buckets};
+pub use stdin::stdin;
 pub(crate) use url::split_version;
 pub use url::{shown as shown_url, split_bucket};
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};

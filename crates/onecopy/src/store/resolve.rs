@@ -117,7 +117,8 @@ pub fn expand_braces(url: &str) -> Result<Vec<String>> {
 ///
 /// Each may be
 ///
-/// - `s3://bucket/key`, `http(s)://host/path`, `file:///path` or a bare path;
+/// - `s3://bucket/key`, `http(s)://host/path`, `file:///path`, a bare path, or `file+escaped:///path`, in which `%FF` is
+///   the byte 255, for files whose names are no UTF-8;
 /// - any of them with braces, as in bash: `train-{000..999}.tar`, `{train,val}-{0..9..2}.tar`, `{a..f}`, nested, in the
 ///   order written;
 /// - for S3 and files, a glob: `*` and `?` within one folder, `**` over folders, `[a-z]`; in byte order. An object
@@ -125,7 +126,8 @@ pub fn expand_braces(url: &str) -> Result<Vec<String>> {
 /// - for S3 and files, a prefix that ends in `/` (or a bare bucket): everything below that is named like a shard
 ///   (`.tar`, `.tar.gz`, `.tgz`, `.tar.zst`, `.tzst`), in byte order. Use a glob to take other names;
 /// - a file with a list, one URL a line, `#` at the start of a line for remarks: `@path`, `@-` for stdin, or a path that
-///   ends in `.txt` or `.list`.
+///   ends in `.txt` or `.list`. Blanks around a URL and the ends of lines that Windows writes are no part of it: a key
+///   that ends in a blank is named by a glob, `[ ]`.
 ///
 /// A backslash before one of `* ? [ ] { } , \` makes it stand for itself; before anything else it is itself. A file that
 /// bears the very name as written is meant, whatever characters are in it.

@@ -1,7 +1,11 @@
 //! What people write to name objects.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -16,7 +20,7 @@ pub(super) enum Place {
     },
     /// `http(s)://..`, whole.
     Http(String),
-    /// `file:///path` or a bare path.
+    /// `file:///path`, a bare path, or `file+escaped:///path`, in which `%FF` is a byte: for names that are no UTF-8.
     File(PathBuf),
 }
 
@@ -69,6 +73,10 @@ impl Place {
                     ));
                 }
                 Ok(Self::File(PathBuf::from(path)))
+            }
+            "file+escaped" => {
+                let bytes = percent_decode_str(rest).collect::<Vec<u8>>();
+                Ok(Self::File(PathBuf::from(OsString::from_vec(bytes))))
             }
             "gs" | "gcs" | "az" | "abfs" | "abfss" => {
                 let help = if scheme.to_ascii_lowercase().starts_with('g') {
@@ -147,7 +155,7 @@ pub fn shown(url: &str) -> Cow<'_, str> {
         return Cow::Borrowed(url);
     };
     let scheme_is = |name: &str| scheme.eq_ignore_ascii_case(name);
-    if scheme_is("file") {
+    if scheme_is("file") || scheme_is("file+escaped") {
         return Cow::Borrowed(url);
     }
     let cut = if scheme_is("s3") {
@@ -169,6 +177,13 @@ pub fn shown(url: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_escaped_path_may_hold_any_bytes() {
+        let read = Place::read("file+escaped:///a%FF%20%25/{b}%").unwrap();
+        let bytes = OsString::from_vec(Vec::from(*b"/a\xff %/{b}%"));
+        assert_eq!(read, Place::File(PathBuf::from(bytes)));
+    }
 
     #[test]
     fn the_end_of_a_key_names_a_version() {

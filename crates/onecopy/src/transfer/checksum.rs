@@ -6,7 +6,7 @@ use super::download::cut;
 use super::entry::Entry;
 use super::file::Input;
 use super::job::Origin;
-use super::shared::{Shared, on_a_thread};
+use super::shared::Shared;
 use super::sync::Sides;
 use crate::error::Result;
 use crate::route::Hop;
@@ -79,15 +79,16 @@ async fn of_file(shared: &Arc<Shared>, path: &Path, mut sum: Sum) -> Result<Chec
     let _open = shared.file().await?;
     let leased = shared.memory.lease(range).await?;
     let (path, hop) = (path.to_owned(), shared.hop(Hop::Read));
-    on_a_thread(move || {
-        let mut leased = leased;
-        let input = Input::open(&path)?;
-        for (from, to) in cut(input.stamp.len_bytes, range as u64) {
-            let len = to_usize(to - from);
-            input.read(&hop, &mut leased.slab, from, len)?;
-            sum.update(&leased.slab[..len]);
-        }
-        Ok(sum.checksum())
-    })
-    .await
+    shared
+        .on_a_thread(move || {
+            let mut leased = leased;
+            let input = Input::open(&path)?;
+            for (from, to) in cut(input.stamp.len_bytes, range as u64) {
+                let len = to_usize(to - from);
+                input.read(&hop, &mut leased.slab, from, len)?;
+                sum.update(&leased.slab[..len]);
+            }
+            Ok(sum.checksum())
+        })
+        .await
 }

@@ -12,7 +12,7 @@ use super::job::{From, Goal, Job, Origin, Runner};
 use super::open::{self, Opener, Spot, as_folder};
 use super::pattern::{Name, Pattern, expand};
 use super::settings::{CopyOrder, CopySettings, Replace};
-use super::shared::{Shared, on_a_thread};
+use super::shared::Shared;
 use super::target::Target;
 use super::{names, replace, sync};
 use crate::error::{Error, ErrorKind, Result};
@@ -205,7 +205,7 @@ impl Copy<'_> {
 
     async fn file(&mut self, name: &str, path: PathBuf) -> Result<()> {
         let looked = path.clone();
-        let input = on_a_thread(move || {
+        let input = self.shared.on_a_thread(move || {
             if looked.is_dir() {
                 let shown = looked.to_string_lossy();
                 return Err(needs_recursive(&shown, "a folder"));
@@ -329,7 +329,7 @@ impl Copy<'_> {
                 return Ok(());
             }
         };
-        match replace::may_be(self.how.replace, entry, &to).await {
+        match replace::may_be(self.shared, self.how.replace, entry, &to).await {
             Ok(true) => {}
             Ok(false) => {
                 self.shared.unchanged();

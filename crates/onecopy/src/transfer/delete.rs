@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::download::joined;
 use super::job::Goal;
 use super::settings::Action;
-use super::shared::{Shared, cancelled, on_a_thread};
+use super::shared::{Shared, cancelled};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Store};
 use crate::sync::Arc;
@@ -114,15 +114,16 @@ async fn delete(shared: &Arc<Shared>, goal: &Goal, batch: Vec<Vec<u8>>) -> Resul
     match goal {
         Goal::Bucket { store, prefix } => in_bucket(shared, goal, store, prefix, batch).await,
         Goal::Folder(root) => {
-            let (root, shared) = (Arc::clone(root), Arc::clone(shared));
-            on_a_thread(move || {
-                for relative in &batch {
-                    let deleted = root.delete(relative).map(|()| None);
-                    shared.done(Action::Delete, &root.shown(relative), None, &deleted);
-                }
-                Ok(())
-            })
-            .await
+            let (root, telling) = (Arc::clone(root), Arc::clone(shared));
+            shared
+                .on_a_thread(move || {
+                    for relative in &batch {
+                        let deleted = root.delete(relative).map(|()| None);
+                        telling.done(Action::Delete, &root.shown(relative), None, &deleted);
+                    }
+                    Ok(())
+                })
+                .await
         }
     }
 }

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::file::{DIRECT_FROM, range_len};
 use super::folder::{Draft, Root};
 use super::names;
-use super::shared::{Shared, on_a_thread};
+use super::shared::Shared;
 use crate::buffer::Slab;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
@@ -44,7 +44,7 @@ pub(super) async fn run(
     if len <= shared.settings.range_bytes as u64 {
         return small(shared, source, begin, len).await;
     }
-    let draft = Arc::new(on_a_thread(begin).await?);
+    let draft = Arc::new(shared.on_a_thread(begin).await?);
     ranges(shared, &source, &draft, len).await?;
     if len >= DIRECT_FROM && !draft.output()?.is_direct() {
         shared
@@ -53,7 +53,9 @@ pub(super) async fn run(
     }
     let only = Arc::try_unwrap(draft);
     let draft = only.map_err(|_shared| Error::bug("finish a file", "somebody still writes it"))?;
-    on_a_thread(move || draft.publish(len, modified_unix, is_synced)).await?;
+    shared
+        .on_a_thread(move || draft.publish(len, modified_unix, is_synced))
+        .await?;
     Ok(len)
 }
 
@@ -74,15 +76,16 @@ async fn small(
     check(&filled, &source.object, len)?;
     let modified_unix = source.object.modified_unix;
     let is_synced = shared.settings.is_synced_to_disk;
-    on_a_thread(move || {
-        let draft = begin()?;
-        for slab in &filled.target {
-            let written = draft.output()?.write(&hop, slab, 0, to_usize(len));
-            written.map_err(|error| draft.failed(error))?;
-        }
-        draft.publish(len, modified_unix, is_synced)
-    })
-    .await?;
+    shared
+        .on_a_thread(move || {
+            let draft = begin()?;
+            for slab in &filled.target {
+                let written = draft.output()?.write(&hop, slab, 0, to_usize(len));
+                written.map_err(|error| draft.failed(error))?;
+            }
+            draft.publish(len, modified_unix, is_synced)
+        })
+        .await?;
     drop((leased.permit, flight));
     shared.moved(len);
     Ok(len)
@@ -141,14 +144,15 @@ async fn one(
         .await?;
     check(&filled, &object, len as u64)?;
     let (object, draft) = (filled.object.clone(), Arc::clone(draft));
-    on_a_thread(move || {
-        for slab in &filled.target {
-            let written = draft.output()?.write(&hop, slab, offset, len);
-            written.map_err(|error| draft.failed(error))?;
-        }
-        Ok(())
-    })
-    .await?;
+    shared
+        .on_a_thread(move || {
+            for slab in &filled.target {
+                let written = draft.output()?.write(&hop, slab, offset, len);
+                written.map_err(|error| draft.failed(error))?;
+            }
+            Ok(())
+        })
+        .await?;
     drop(leased.permit);
     shared.moved(len as u64);
     Ok(object)

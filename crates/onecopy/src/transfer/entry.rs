@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use super::walk::{Walk, Walker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, ListRequest, Object, Pages, Store};
-use crate::sync::Arc;
+use crate::sync::{Arc, Threads};
 
 /// Entries handed over at once.
 const CHUNK: usize = 500;
@@ -88,21 +88,32 @@ impl Place {
                     let _stopped = sender.send(Err(error)).await;
                 }
             }),
-            Self::Folder { path, how } => {
-                tokio::task::spawn_blocking(move || match Walker::new(&path, how) {
-                    Ok(walker) => send_all(walker, &sender),
-                    // A target that is not there yet is an empty one.
-                    Err(error) if how.is_target && error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => {
-                        let _stopped = sender.blocking_send(Err(error));
-                    }
-                })
-            }
+            Self::Folder { path, how } => tokio::spawn(async move {
+                let walking = sender.clone();
+                // A thread of its own: it waits for those who take the entries, who may wait for other threads.
+                let thread = Threads::new("list", 1);
+                let walked = thread.run(move || walk(&path, how, &walking)).await;
+                if let Err(error) = walked {
+                    // Nobody listens once the run was stopped.
+                    let _stopped = sender.send(Err(error)).await;
+                }
+            }),
         };
         Entries {
             chunks,
             chunk: Vec::new().into_iter(),
             task: Some(task),
+        }
+    }
+}
+
+fn walk(path: &std::path::Path, how: Walk, sender: &mpsc::Sender<Result<Vec<Seen>>>) {
+    match Walker::new(path, how) {
+        Ok(walker) => send_all(walker, sender),
+        // A target that is not there yet is an empty one.
+        Err(error) if how.is_target && error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            let _stopped = sender.blocking_send(Err(error));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::settings::Action;
 use super::shared::{Shared, cancelled};
 use super::{download, names, relay, upload};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Object, Source, Store};
+use crate::store::{Object, Source, Store, stdin};
 use crate::sync::Arc;
 
 /// Where bytes come from.
@@ -163,7 +163,7 @@ impl Job {
                 upload::file(shared, path, store, object).await
             }
             (From::Stdin, To::Object { store, object }) => {
-                upload::stream(shared, std::io::stdin(), store, object).await
+                upload::stream(shared, stdin()?, store, object).await
             }
             (From::File(_) | From::Stdin, To::File { .. }) => {
                 Err(Error::bug("copy", "neither side is a store"))

@@ -151,6 +151,7 @@ fn block_on(shared: &Shared, work: impl Future<Output = Result<()>>) -> Result<S
     // Threads that write to the disk remove their drafts; one that waits for standard input must not keep a command that
     // was stopped.
     runtime.shutdown_timeout(SHUTDOWN);
+    shared.finish_disk(SHUTDOWN);
     if let Err(error) = done {
         shared.ended();
         return Err(error);

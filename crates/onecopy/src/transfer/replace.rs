@@ -7,15 +7,15 @@ use std::os::unix::fs::MetadataExt;
 use super::entry::Entry;
 use super::job::To;
 use super::settings::Replace;
-use super::shared::on_a_thread;
+use super::shared::Shared;
 use crate::error::{ErrorKind, Result};
 
 /// Whether `entry` may be copied to `to`, by what is there now.
-pub(super) async fn may_be(how: Replace, entry: &Entry, to: &To) -> Result<bool> {
+pub(super) async fn may_be(shared: &Shared, how: Replace, entry: &Entry, to: &To) -> Result<bool> {
     if how == Replace::Always {
         return Ok(true);
     }
-    let Some((len_bytes, modified_unix)) = there(to).await? else {
+    let Some((len_bytes, modified_unix)) = there(shared, to).await? else {
         return Ok(true);
     };
     let is_other = len_bytes != Some(entry.len_bytes);
@@ -33,7 +33,7 @@ pub(super) async fn may_be(how: Replace, entry: &Entry, to: &To) -> Result<bool>
 }
 
 /// Length and time of what is at a target; none where nothing is.
-async fn there(to: &To) -> Result<Option<(Option<u64>, Option<i64>)>> {
+async fn there(shared: &Shared, to: &To) -> Result<Option<(Option<u64>, Option<i64>)>> {
     match to {
         To::Object { store, object } => match store.head(object).await {
             Ok(found) => Ok(Some((found.len_bytes, found.modified_unix))),
@@ -42,7 +42,9 @@ async fn there(to: &To) -> Result<Option<(Option<u64>, Option<i64>)>> {
         },
         To::File { root, relative } => {
             let path = root.path().join(OsStr::from_bytes(relative));
-            let found = on_a_thread(move || Ok(std::fs::symlink_metadata(path).ok())).await?;
+            let found = shared
+                .on_a_thread(move || Ok(std::fs::symlink_metadata(path).ok()))
+                .await?;
             Ok(found.map(|found| (Some(found.len()), Some(found.mtime()))))
         }
     }

@@ -14,7 +14,7 @@ use crate::ledger::{Ledger, OpenHop};
 use crate::route::{Hop, Route};
 use crate::size::{MIB, PAGE};
 use crate::store::files_left;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, Threads};
 
 /// How often a transfer looks whether it is to stop: well within the time in which a command must end after Ctrl-C.
 const STOP_TICK: Duration = Duration::from_millis(25);
@@ -24,6 +24,9 @@ const RANGES_PER_CONNECTION: usize = 2;
 
 /// Memory below this holds too few ranges for anything to overlap.
 const LEAST_MEMORY: usize = 16 * MIB;
+
+/// Ranges that wait for a disk at the same time, at most: as many as are on their way with 256 connections.
+const DISK_THREADS: usize = 512;
 
 /// Descriptors of a file on its way: itself, once more for O_DIRECT, and its folder.
 const OPEN_PER_FILE: usize = 3;
@@ -42,6 +45,7 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) memory: Memory,
     pub(super) ledger: Arc<Ledger>,
+    disk: Threads,
     /// One permit per range that is on its way.
     flights: Arc<Semaphore>,
     /// One permit per file that is held open; taken before any flight.
@@ -82,6 +86,7 @@ impl Shared {
         Ok(Arc::new(Self {
             memory: Memory::new(memory_bytes, settings.is_locking, &ledger),
             ledger,
+            disk: Threads::new("disk", DISK_THREADS),
             flights: Arc::new(Semaphore::new(flights.min(Semaphore::MAX_PERMITS))),
             files: Arc::new(Semaphore::new(files.min(Semaphore::MAX_PERMITS))),
             settings,
@@ -176,6 +181,19 @@ impl Shared {
         }
     }
 
+    /// Runs `work`, which may wait for a disk, where waiting harms nobody.
+    pub(super) async fn on_a_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.disk.run(work).await?
+    }
+
+    /// Lets what the disk is busy with come to its end, but waits no longer than `limit`.
+    pub(super) fn finish_disk(&self, limit: Duration) {
+        self.disk.finish(limit);
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_set()
     }
@@ -226,14 +244,6 @@ fn share_out(connections: usize, left: Option<usize>) -> (usize, usize) {
 /// The error of what was stopped.
 pub(super) fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "finish", "", "interrupted")
-}
-
-/// Runs `work`, which may wait for a disk, where waiting harms nobody.
-pub(super) async fn on_a_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let joined = tokio::task::spawn_blocking(work).await;
-    joined.unwrap_or_else(|error| Err(Error::bug("use the disk", error.to_string())))
 }
 
 #[cfg(test)]

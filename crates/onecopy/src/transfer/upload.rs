@@ -7,7 +7,7 @@ use super::download::{cut, joined};
 use super::file::{DIRECT_FROM, Input};
 use super::memory::Leased;
 use super::parts::{self, LEAST_PART};
-use super::shared::{Shared, on_a_thread};
+use super::shared::Shared;
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::route::Hop;
@@ -28,7 +28,7 @@ pub(super) async fn file(
 ) -> Result<u64> {
     let _open = shared.until_stopped(shared.file()).await?;
     let opened = path.to_owned();
-    let input = Arc::new(on_a_thread(move || Input::open(&opened)).await?);
+    let input = Arc::new(shared.on_a_thread(move || Input::open(&opened)).await?);
     let len = input.stamp.len_bytes;
     let attributes = &attributes(shared, path)?;
     let part = parts::part_len(object, len, shared.settings.range_bytes as u64)?;
@@ -47,7 +47,7 @@ pub(super) async fn file(
                 let read = read(&shared, &input, range).await?;
                 let part = put_part(&shared, &store, &upload, number, read).await?;
                 // Once every part was read, the file must still be the one whose reading began.
-                on_a_thread(move || input.check()).await?;
+                shared.on_a_thread(move || input.check()).await?;
                 Ok(part)
             })
         })
@@ -90,7 +90,7 @@ async fn whole(
     let len = input.stamp.len_bytes;
     let (slice, permit) = read(shared, input, (0, len)).await?;
     let check = Arc::clone(input);
-    on_a_thread(move || check.check()).await?;
+    shared.on_a_thread(move || check.check()).await?;
     let hop = shared.hop(Hop::Send);
     let put = parts::writes(store)?.put(&hop, object, slice, attributes);
     put.await?;
@@ -106,11 +106,12 @@ async fn read(shared: &Arc<Shared>, input: &Arc<Input>, (from, to): (u64, u64)) 
     let len = to_usize(to - from);
     let mut leased = shared.memory.lease(len).await?;
     let (hop, input) = (shared.hop(Hop::Read), Arc::clone(input));
-    let leased = on_a_thread(move || {
-        input.read(&hop, &mut leased.slab, from, len)?;
-        Ok(leased)
-    })
-    .await?;
+    let leased = shared
+        .on_a_thread(move || {
+            input.read(&hop, &mut leased.slab, from, len)?;
+            Ok(leased)
+        })
+        .await?;
     Ok(filled(leased, len))
 }
 
@@ -226,7 +227,7 @@ async fn take<R: Read + Send + 'static>(
     let len = to_usize(len);
     let mut leased = shared.memory.lease(len).await?;
     let hop = shared.hop(Hop::Read);
-    let reading = on_a_thread(move || {
+    let reading = shared.on_a_thread(move || {
         let start = std::time::Instant::now();
         let mut at = 0;
         while at < len {

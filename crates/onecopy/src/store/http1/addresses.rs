@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use crate::error::ErrorKind;
-use crate::sync::{Arc, Mutex, Threads};
+use crate::sync::{Arc, Mutex, Threads, check_files};
 
 /// How long resolved addresses are used. S3 answers with other ones every few seconds, and connections should spread
 /// over many of them.
@@ -220,7 +220,14 @@ async fn look_up(endpoint: &Endpoint) -> Result<io::Result<Vec<SocketAddr>>, Fai
         .map_err(|error| Failure::of_ours("no_thread", error))
 }
 
+/// Its settings, the list of hosts, and a socket for each server that is asked.
+const FILES_OF_A_LOOK_UP: usize = 4;
+
 fn unresolved(endpoint: &Endpoint, error: io::Error) -> Failure {
+    // The resolver calls a name unknown, too, where it can open neither its settings nor a socket.
+    if let Err(error) = check_files("a look-up of the name", FILES_OF_A_LOOK_UP) {
+        return Failure::of_ours("no_files", error);
+    }
     Failure::new(
         ErrorKind::Unreachable,
         "unresolved",

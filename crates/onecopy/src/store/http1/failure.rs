@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use super::tls::Breach;
 use super::way::Way;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Limit};
 use crate::sync::Arc;
+
+/// Tries of a request for which no socket can be opened: a few seconds, in which other requests end.
+const MOST_TRIES_WITHOUT_FILES: u32 = 4;
 
 /// A failed request.
 #[derive(Debug)]
@@ -73,11 +76,14 @@ impl Failure {
 
     /// A connection that failed.
     pub(in crate::store) fn connection(error: io::Error) -> Self {
-        if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
-            let why = "this process may open no more files";
-            return Self::new(ErrorKind::Unreachable, "no_files", why)
+        if let Some(limit) = Limit::of(&error) {
+            let mut failure = Self::new(limit.kind, "no_files", limit.why)
                 .with_source(error)
-                .with_help("raise the limit (ulimit -n), or lower `connections`");
+                .with_help(limit.help);
+            // Other requests may soon give theirs back.
+            failure.is_worth_retrying = true;
+            failure.most_tries = Some(MOST_TRIES_WITHOUT_FILES);
+            return failure;
         }
         let (cause, why) = match error.kind() {
             io::ErrorKind::ConnectionRefused => ("refused", "connection refused".to_owned()),

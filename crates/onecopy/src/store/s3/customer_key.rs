@@ -13,6 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// AES-256 is the only cipher of SSE-C.
 const KEY_BYTES: usize = 32;
 
+/// How a key is given.
+const FORMS: &str =
+    "give base64 of 32 bytes, file://path of a file with that, or fileb://path of the bytes";
+
 const HEADERS: &str = "x-amz-server-side-encryption-customer-";
 
 const SOURCE_HEADERS: &str = "x-amz-copy-source-server-side-encryption-customer-";
@@ -33,18 +37,18 @@ impl CustomerKey {
     /// Reads base64, `file://` with base64 or `fileb://` with the bytes. No error shows any of it.
     pub(super) fn read(given: &Secret) -> Result<Self> {
         let odd = |target: &str, why: &str| {
-            Error::new(ErrorKind::InvalidInput, "use the SSE-C key", target, why).with_help(
-                "give base64 of 32 bytes, file://path of a file with that, or fileb://path of the bytes",
-            )
+            Error::new(ErrorKind::InvalidInput, "use the SSE-C key", target, why).with_help(FORMS)
         };
+        let unread =
+            |path: &str, error| Error::io("read the SSE-C key", path, error).with_help(FORMS);
         let text = given.0.as_str();
         let (target, bytes) = if let Some(path) = text.strip_prefix("fileb://") {
             let read = small_file::read(path);
-            let bytes = read.map_err(|error| Error::io("read the SSE-C key", path, error))?;
+            let bytes = read.map_err(|error| unread(path, error))?;
             (path, bytes)
         } else if let Some(path) = text.strip_prefix("file://") {
             let read = small_file::read_text(path);
-            let text = read.map_err(|error| Error::io("read the SSE-C key", path, error))?;
+            let text = read.map_err(|error| unread(path, error))?;
             let decoded = base64_decode(text.trim());
             (
                 path,

@@ -11,7 +11,7 @@ use super::handshake::TlsConnector;
 use crate::error::ErrorKind;
 use crate::store::http1::failure::Failure;
 use crate::store::small_file;
-use crate::sync::Arc;
+use crate::sync::{Arc, check_files};
 
 /// Whom to trust.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +76,8 @@ impl Trust {
         let found = rustls_native_certs::load_native_certs();
         let (added, _ignored) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
+            // Without a file to spare none can be read.
+            check_files("TLS", 1).map_err(|error| Failure::of_ours("no_files", error))?;
             return Err(Failure::new(
                 ErrorKind::Unreachable,
                 "no_roots",

@@ -1,15 +1,11 @@
-//! What came in place of a tar: an error page, a program's messages, another kind of archive.
+//! What came in place of a tar: an error page, a program's messages, another kind of archive. Told by its kind and never
+//! by its words: a file that was named by mistake may hold secrets, and errors end up in logs.
 
 use super::damage::Damage;
-use super::header;
 
 /// What the first block of something that is no tar looks like.
 pub(super) fn not_a_tar(block: &[u8]) -> Option<Box<Damage>> {
     let damage = |why: String| Damage::corrupt("not_a_tar", 0, why);
-    let shown = |len: usize| {
-        let head = &block[..block.len().min(len)];
-        String::from_utf8_lossy(header::until_nul(head)).into_owned()
-    };
     for (magic, name) in [
         (&b"BZh"[..], "bzip2"),
         (b"\xfd7zXZ\0", "xz"),
@@ -28,21 +24,29 @@ pub(super) fn not_a_tar(block: &[u8]) -> Option<Box<Damage>> {
     let text = text.trim_ascii_start();
     if text.starts_with(b"<") {
         return Some(
-            damage(format!("not a tar: looks like XML/HTML: {:?}", shown(200)))
-                .with_help("a proxy or the server answered with a page: check URL and credentials"),
+            damage(match code(text) {
+                Some(code) => format!("not a tar: looks like an answer of S3: {code}"),
+                None => "not a tar: looks like XML or HTML".to_owned(),
+            })
+            .with_help("a proxy or the server answered with a page: check URL and credentials"),
         );
     }
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\r' | b' '..=b'~' | 0x80..);
     let line = block.iter().position(|byte| !is_text(byte));
     match line {
         Some(end) if block[end] == b'\n' => Some(
-            damage(format!("text before the tar: {:?}", shown(end)))
+            damage(format!("text before the tar: a line of {end} bytes"))
                 .with_help("a program wrote its messages into the shard: write it again"),
         ),
-        None if !block.is_empty() => Some(damage(format!(
-            "not a tar: looks like text: {:?}",
-            shown(200)
-        ))),
+        None if !block.is_empty() => Some(damage("not a tar: looks like text".to_owned())),
         _ => None,
     }
+}
+
+/// The code of an error as S3 writes it, of letters only: nothing that somebody keeps secret.
+fn code(text: &[u8]) -> Option<&str> {
+    let (_, rest) = std::str::from_utf8(text).ok()?.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    let is_code = (1..=64).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphabetic());
+    is_code.then_some(code)
 }

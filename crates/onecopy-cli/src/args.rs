@@ -61,6 +61,15 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether stdout carries bytes, so that nothing else may be written there.
+    /// Whether `--quiet` leaves nothing to write to stdout.
+    pub(crate) fn is_quiet_able(&self) -> bool {
+        match self {
+            Self::Cp(args) => !args.is_to_stdout(),
+            Self::Sync(_) | Self::Run(_) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn has_bytes_on_stdout(&self) -> bool {
         match self {
             Self::Cat(_) => true,
@@ -211,7 +220,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PIXELS", default_value_t = 224)]
     pub(crate) size: u32,
     /// Only these fields [default: all]
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = field_name)]
     pub(crate) fields: Vec<String>,
     /// Leave fields as the bytes they are in the shard
     #[arg(long = "raw")]
@@ -275,6 +284,13 @@ fn at_least_one_byte(text: &str) -> Result<usize, String> {
         Ok(0) => Err("it must be at least 1".to_owned()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+fn field_name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a field has a name, such as jpg; leave --fields out to take all".to_owned()),
+        name => Ok(name.to_owned()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use onecopy::{Error, ErrorKind};
 
+use crate::stdout::Reader;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -17,6 +19,8 @@ pub(crate) enum Exit {
     Terminated,
     /// SIGHUP: the terminal is gone.
     HungUp,
+    /// Whoever read stdout went away before it had everything, as `head` does.
+    Unread,
 }
 
 impl Exit {
@@ -30,6 +34,24 @@ impl Exit {
             Self::Interrupted => 130,
             Self::Terminated => 143,
             Self::HungUp => 129,
+            // What a shell shows of a command that SIGPIPE ended, which is how most others end here.
+            Self::Unread => 141,
+        }
+    }
+
+    /// `Unread` where all else is well and the reader has gone.
+    pub(crate) fn read_by(self, reader: Reader) -> Self {
+        match (self, reader) {
+            (Self::Done, Reader::Gone) => Self::Unread,
+            _ => self,
+        }
+    }
+
+    /// How two pieces of work ended that were done one after the other: an item that failed is what matters most.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Done, _) | (Self::Unread, Self::No) => other,
+            _ => self,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::Duration;
 
-use onecopy::sync::{Arc, AtomicBool, Mutex, Ordering, spawn};
+use onecopy::sync::{Arc, AtomicBool, Mutex, Ordering, runtime_here, spawn};
 use onecopy::{Error, ErrorKind, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -49,10 +49,7 @@ impl Interrupt {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::io("start", "the watch over Ctrl-C", error))?;
+        let runtime = runtime_here("the watch over Ctrl-C")?;
         let mut signals = {
             let _context = runtime.enter();
             Signals::watched()
@@ -88,6 +85,9 @@ struct Signals(Vec<(Signal, Exit)>);
 impl Signals {
     /// Begins to watch. One that cannot be watched ends the process as it does any other.
     fn watched() -> Self {
+        // Nobody needs to hear it, but where somebody listens, a file that grows past `ulimit -f` is an error of the write
+        // and not the end of the process.
+        let _too_large_a_file = signal(SignalKind::from_raw(nix::libc::SIGXFSZ));
         let mut kinds = vec![
             (SignalKind::interrupt(), Exit::Interrupted),
             (SignalKind::terminate(), Exit::Terminated),

@@ -15,6 +15,7 @@
 //! | `open_files` | the limit of open files |
 //! | `output` | the only one that writes to stdout, and the one that prints errors |
 //! | `progress` | the only one that draws on stderr |
+//! | `stdout` | stdout as the kernel sees it: closed, full, or read by nobody |
 //! | `words` | the engine's settings as flags |
 //!
 //! Absent: any knowledge of S3, tar or pictures. That is the engine's.
@@ -26,6 +27,7 @@ mod interrupt;
 mod open_files;
 mod output;
 mod progress;
+mod stdout;
 mod words;
 
 use std::ffi::OsString;
@@ -39,10 +41,11 @@ use exit::Exit;
 use interrupt::Interrupt;
 use output::Output;
 use progress::Progress;
+use stdout::Reader;
 
 /// Runs the command with `args`, the first of which is the name of the program, and gives its exit
 /// code: 0 done and true, 1 ran but the answer is no or some items failed, 2 could not run, 128 and
-/// the number of the signal if one ended it.
+/// the number of the signal if one ended it, 141 if whoever read stdout went away before it had everything.
 ///
 /// Results go to stdout; progress, logs and errors to stderr. It raises the process's soft limit of
 /// open files to the hard one. It catches SIGINT, SIGTERM and SIGHUP while it runs and returns within
@@ -65,6 +68,12 @@ fn run_parsed(args: Args) -> Exit {
     if let Err(error) = output::log_to_stderr(args.shown.log.as_deref()) {
         return output.fail(&error);
     }
+    let is_silent = args.shown.is_quiet && !args.shown.is_json && args.command.is_quiet_able();
+    if let Err(error) = stdout::check()
+        && !is_silent
+    {
+        return output.fail(&error);
+    }
     warn_of_debug_build();
     open_files::raise();
     let interrupt = Interrupt::default();
@@ -83,13 +92,14 @@ fn run_parsed(args: Args) -> Exit {
 }
 
 fn show(output: &Output, outcome: Outcome, is_quiet: bool) -> Result<Exit, Error> {
-    if let Some(value) = &outcome.value {
-        output.show(value.as_ref())?;
-    }
+    let reader = match &outcome.value {
+        Some(value) => output.show(value.as_ref())?,
+        None => Reader::There,
+    };
     if let Some(remark) = outcome.remark.filter(|_| !is_quiet) {
         output::remark(&remark);
     }
-    Ok(outcome.exit)
+    Ok(outcome.exit.read_by(reader))
 }
 
 /// A debug build is ten times slower, and its ledger would be believed.

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::fmt::{Debug, Display};
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 
 use onecopy::{Error, ErrorKind, Result};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::Exit;
+use crate::stdout::{self, Reader};
 
 /// What a command found: shown as text, or as JSON.
 pub(crate) trait Shown: Display + Debug + Send {
@@ -43,8 +42,8 @@ impl Output {
         }
     }
 
-    /// Shows a result. A reader that has gone away is a quiet end.
-    pub(crate) fn show(&self, value: &dyn Shown) -> Result<()> {
+    /// Shows a result.
+    pub(crate) fn show(&self, value: &dyn Shown) -> Result<Reader> {
         let text = if self.is_json {
             let json = value.json().map_err(|error| {
                 Error::bug("write the result as JSON", error.to_string()).with_source(error)
@@ -53,9 +52,7 @@ impl Output {
         } else {
             self.text(value)
         };
-        self.write(&text)
-            .or_else(quiet_if_gone)
-            .map_err(|error| Error::io("write", "the result to stdout", error))
+        self.write("the result", &text)
     }
 
     fn text(&self, value: &dyn Shown) -> String {
@@ -73,7 +70,7 @@ impl Output {
         let _closed = writeln!(io::stderr(), "onecopy: {error:#}");
         if self.is_json {
             let failure = Failure::new(error.kind(), error.to_string(), error.help());
-            let _gone = self.write(&failure.line());
+            let _gone = self.write("the error", &failure.line());
         }
         Exit::from(error)
     }
@@ -82,9 +79,14 @@ impl Output {
         self.is_json
     }
 
-    /// Shows one line of a result that comes line by line. A reader that has gone away is no reason to stop the work.
-    pub(crate) fn line(&self, line: &str) -> io::Result<()> {
-        self.write(&format!("{line}\n")).or_else(quiet_if_gone)
+    /// Shows one line of a result that comes line by line.
+    pub(crate) fn line(&self, line: &str) -> Result<Reader> {
+        self.write("a line", &format!("{line}\n"))
+    }
+
+    /// Shows a part of a result, whole lines of it.
+    pub(crate) fn lines(&self, lines: &str) -> Result<Reader> {
+        self.write("the result", lines)
     }
 
     /// Says something beside the result, on stderr.
@@ -93,13 +95,13 @@ impl Output {
         let _closed = writeln!(io::stderr(), "{line}");
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
+    fn write(&self, what: &str, text: &str) -> Result<Reader> {
         if self.is_stdout_taken {
-            return io::stderr().write_all(text.as_bytes());
+            let told = io::stderr().write_all(text.as_bytes());
+            told.map_err(|error| Error::io("write", format!("{what} to stderr"), error))?;
+            return Ok(Reader::There);
         }
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
+        stdout::write(what, text.as_bytes())
     }
 }
 
@@ -109,53 +111,58 @@ pub(crate) fn remark(text: &str) {
     let _closed = writeln!(io::stderr(), "onecopy: {text}");
 }
 
-/// Stdout for bytes: a file without a buffer, so that a slice goes from its slab to the kernel and
-/// nowhere else.
-pub(crate) fn stdout_for_bytes() -> Result<File> {
-    let fd = io::stdout().as_fd().try_clone_to_owned();
-    fd.map(File::from)
-        .map_err(|error| Error::io("open", "stdout", error))
-}
-
-/// Whether a write failed because nobody reads any more, as after `| head`.
-pub(crate) fn quiet_if_gone(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return Ok(());
-    }
-    Err(error)
-}
-
 /// Answers arguments that say nothing to run: help and version on stdout, a refusal as an error.
 pub(crate) fn refuse(refusal: &clap::Error, typed: &[OsString]) -> Exit {
-    let _closed = refusal.print();
     if !refusal.use_stderr() {
-        return Exit::Done;
+        return shown(refusal)
+            .unwrap_or_else(|error| Output::new(false, false, false).fail(&error));
     }
+    let _closed = refusal.print();
     if typed.iter().any(|word| word == "--json") {
         let text = refusal.render().to_string();
         let message = text.lines().next().unwrap_or_default();
         let message = message.trim_start_matches("error: ");
         let help = Some("see onecopy --help");
         let failure = Failure::new(ErrorKind::InvalidInput, message, help);
-        let _gone = Output::new(true, false, false).write(&failure.line());
+        let _gone = Output::new(true, false, false).write("the error", &failure.line());
     }
     Exit::Failed
 }
 
+/// Shows help or the version.
+fn shown(help: &clap::Error) -> Result<Exit> {
+    stdout::check()?;
+    let reader = match help.print() {
+        Ok(()) => Reader::There,
+        Err(error) => stdout::unwritten("the help", error)?,
+    };
+    Ok(Exit::Done.read_by(reader))
+}
+
+/// What can be logged, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// Sends the engine's log to stderr: from `level` on (`debug`, or `onecopy=trace`), else warnings.
 pub(crate) fn log_to_stderr(level: Option<&str>) -> Result<()> {
+    let typed = level.unwrap_or("warn");
+    let refused = || {
+        let target = format!("{typed:?}");
+        let why = "there is no such level";
+        Error::new(ErrorKind::InvalidInput, "log at", target, why).with_help(
+            "use --log off, error, warn, info, debug or trace; of a part of it, with others after commas: \
+             --log warn,onecopy::store=debug",
+        )
+    };
+    // A word that is no level would be taken for a part of the program, of which everything is wanted.
+    if !typed
+        .split(',')
+        .all(|word| word.contains(['=', '[']) || LEVELS.contains(&word))
+    {
+        return Err(refused());
+    }
     let filter = EnvFilter::builder()
-        .parse(level.unwrap_or("warn"))
-        .map_err(|error| {
-            Error::new(
-                ErrorKind::InvalidInput,
-                "log at",
-                format!("{:?}", level.unwrap_or_default()),
-                "there is no such level",
-            )
-            .with_help("use --log error, warn, info, debug or trace")
-            .with_source(error)
-        })?;
+        .parse(typed)
+        .map_err(|error| refused().with_source(error))?;
     let is_coloured = io::stderr().is_terminal() && !is_colour_unwanted();
     // A second call in one process keeps the first one's settings.
     let _kept = tracing_subscriber::fmt()

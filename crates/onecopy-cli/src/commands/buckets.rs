@@ -7,7 +7,8 @@ use onecopy::error::Printable;
 use onecopy::store::{Bucket, list_buckets};
 use serde::Serialize;
 
-use super::ls::{Moment, block_on};
+use super::figures::Moment;
+use super::ls::block_on;
 use super::{Outcome, store_config};
 use crate::args::LsArgs;
 use crate::exit::Exit;

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::io::Write;
 
+use onecopy::Result;
 use onecopy::ledger::Report;
 use onecopy::pipeline::Piece;
 use onecopy::sync::Arc;
-use onecopy::{Error, Result};
 use serde::Serialize;
 
 use super::{Context, Outcome, load_config};
 use crate::args::CatArgs;
 use crate::exit::Exit;
-use crate::output::{quiet_if_gone, stdout_for_bytes};
+use crate::stdout::{self, Reader};
 
 /// Nothing as text, because stdout has the bytes; the ledger as JSON, which goes to stderr.
 #[derive(Debug, Serialize)]
@@ -27,7 +27,8 @@ impl fmt::Display for Written {
 
 pub(super) fn run(args: &CatArgs, context: &Context) -> Result<Outcome> {
     let config = load_config(&args.store, &args.reading);
-    let mut stdout = stdout_for_bytes()?;
+    let mut stdout = stdout::for_bytes()?;
+    let mut reader = Reader::There;
     let mut load = onecopy::open(&args.urls, config).run_buffers()?;
     let ledger = Arc::clone(load.ledger());
     let feed = load.output().feed();
@@ -37,8 +38,7 @@ pub(super) fn run(args: &CatArgs, context: &Context) -> Result<Outcome> {
             Piece::Bytes(bytes) => {
                 ledger.mark_first();
                 if let Err(error) = stdout.write_all(&bytes) {
-                    quiet_if_gone(error)
-                        .map_err(|error| Error::io("write", "bytes to stdout", error))?;
+                    reader = stdout::unwritten("bytes", error)?;
                     break;
                 }
             }
@@ -47,5 +47,6 @@ pub(super) fn run(args: &CatArgs, context: &Context) -> Result<Outcome> {
         }
     }
     ledger.finish();
-    Ok(Outcome::new(Written(ledger.report()), Exit::Done))
+    let exit = Exit::Done.read_by(reader);
+    Ok(Outcome::new(Written(ledger.report()), exit))
 }

@@ -6,19 +6,23 @@ use std::future::Future;
 use onecopy::error::Printable;
 use onecopy::ledger::Ledger;
 use onecopy::store::{
-    Absent, ListRequest, Named, Object, Pages, Store, is_pattern, open_store, resolve_with,
+    Absent, FilesBelow, Key, ListRequest, Named, Object, Pages, Store, is_pattern, open_store,
+    resolve_with,
 };
-use onecopy::sync::Arc;
+use onecopy::sync::{Arc, runtime_here};
 use onecopy::{Error, ErrorKind, Result};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::figures::{Moment, human};
 use super::{Context, Outcome, buckets, store_config};
 use crate::args::LsArgs;
 use crate::exit::Exit;
+use crate::stdout::Reader;
 
-const DAY_SECONDS: i64 = 86_400;
+/// Files that are shown at once.
+const FILES_AT_A_TIME: usize = 1000;
 
-/// What was found.
+/// What was found. As text it is shown while it is found, and this is what was not shown yet.
 #[derive(Debug, Serialize)]
 struct Listing {
     schema: u32,
@@ -28,12 +32,16 @@ struct Listing {
     total_objects: usize,
     total_bytes: u64,
     #[serde(skip)]
+    total_prefixes: usize,
+    #[serde(skip)]
     is_human_readable: bool,
     #[serde(skip)]
     is_summarized: bool,
-    /// Whether something that was named outright is not there.
+    /// Whether something that was named outright is not there, or could not be read.
     #[serde(skip)]
     is_incomplete: bool,
+    #[serde(skip)]
+    reader: Reader,
 }
 
 /// One object.
@@ -48,10 +56,6 @@ struct Entry {
     modified: Option<Moment>,
 }
 
-/// Seconds since the epoch, shown as a date in UTC.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Moment(pub(super) i64);
-
 pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
     if buckets::is_meant(&args.url) {
         return buckets::run(args);
@@ -61,10 +65,18 @@ pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
     } else {
         block_on(below(args, context))?
     };
-    let is_empty = listing.objects.is_empty() && listing.prefixes.is_empty();
+    let is_empty = listing.total_objects + listing.total_prefixes == 0;
     // An empty bucket is a good answer to what is in it; a key that nothing begins with is not.
     let is_told = !is_empty || is_bucket(&args.url);
-    let exit = Exit::answer(is_told && !listing.is_incomplete);
+    let exit = Exit::answer(is_told && !listing.is_incomplete).read_by(listing.reader);
+    if listing.reader == Reader::Gone {
+        let (value, remark) = (None, None);
+        return Ok(Outcome {
+            value,
+            remark,
+            exit,
+        });
+    }
     let is_remarked = !is_told && !listing.is_incomplete;
     let outcome = Outcome::new(listing, exit);
     // `aws s3 ls` ends with 1, too, and says nothing, which leaves one wondering.
@@ -76,11 +88,7 @@ pub(super) fn run(args: &LsArgs, context: &Context) -> Result<Outcome> {
 }
 
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::io("start", "the network", error))?
-        .block_on(work)
+    runtime_here("the network")?.block_on(work)
 }
 
 fn is_bucket(url: &str) -> bool {
@@ -116,6 +124,10 @@ async fn below(args: &LsArgs, context: &Context) -> Result<Listing> {
     let mut listing = Listing::new(args);
     let (store, named) = open_store(&args.url, &store_config(&args.store))?;
     let prefix = match named {
+        Named::Prefix(prefix) if args.is_recursive && !is_remote(&args.url) => {
+            files(&prefix, &mut listing, context)?;
+            return Ok(listing);
+        }
         Named::Prefix(prefix) => prefix,
         Named::Object(object) if args.url.starts_with("s3://") => object.key,
         Named::Object(object) => {
@@ -142,6 +154,32 @@ async fn below(args: &LsArgs, context: &Context) -> Result<Listing> {
     Ok(listing)
 }
 
+fn is_remote(url: &str) -> bool {
+    url.contains("://") && !url.starts_with("file://") && !url.starts_with("file+escaped://")
+}
+
+/// Every file below a folder. What cannot be read is told, and the rest goes on.
+fn files(prefix: &Key, listing: &mut Listing, context: &Context) -> Result<()> {
+    for file in FilesBelow::new(prefix)? {
+        context.interrupt.check()?;
+        match file {
+            Ok(object) => {
+                let text = String::from_utf8_lossy(object.key.as_bytes());
+                listing.add(&object, Printable(&text).to_string());
+            }
+            Err(error) => {
+                listing.is_incomplete = true;
+                listing.show(context)?;
+                context.output.note(&format!("onecopy: {error}"));
+            }
+        }
+        if listing.objects.len() >= FILES_AT_A_TIME && listing.show(context)? == Reader::Gone {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 async fn list(
     store: &Arc<dyn Store>,
     mut request: ListRequest,
@@ -160,10 +198,11 @@ async fn list(
         pages.next(&page, &listing.url)?;
         let prefixes = page.prefixes.iter().map(|prefix| name(prefix.as_bytes()));
         listing.prefixes.extend(prefixes);
+        listing.total_prefixes += page.prefixes.len();
         for object in &page.objects {
             listing.add(object, name(object.key.as_bytes()));
         }
-        if page.next.is_none() {
+        if page.next.is_none() || listing.show(context)? == Reader::Gone {
             return Ok(());
         }
         if page.next == request.page {
@@ -183,10 +222,41 @@ impl Listing {
             objects: Vec::new(),
             total_objects: 0,
             total_bytes: 0,
+            total_prefixes: 0,
             is_human_readable: args.is_human_readable,
             is_summarized: args.is_summarized,
             is_incomplete: false,
+            reader: Reader::There,
         }
+    }
+
+    /// Shows what was found since the last time, where it is shown as text: JSON is one object, told at the end.
+    fn show(&mut self, context: &Context) -> Result<Reader> {
+        if !context.output.is_json() && self.reader == Reader::There {
+            self.reader = context.output.lines(&self.rows())?;
+            self.prefixes.clear();
+            self.objects.clear();
+        }
+        Ok(self.reader)
+    }
+
+    /// A line for each prefix and object.
+    fn rows(&self) -> String {
+        let mut rows = String::new();
+        for prefix in &self.prefixes {
+            rows += &format!("{:>30} {prefix}\n", "PRE");
+        }
+        for object in &self.objects {
+            let modified = object.modified.map(|moment| moment.to_string());
+            let size = object.len_bytes.map(|len_bytes| self.size(len_bytes));
+            rows += &format!(
+                "{:<19} {:>10} {}\n",
+                modified.as_deref().unwrap_or("-"),
+                size.as_deref().unwrap_or("-"),
+                object.name
+            );
+        }
+        rows
     }
 
     fn add(&mut self, object: &Object, name: String) {
@@ -211,108 +281,11 @@ impl Listing {
 
 impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for prefix in &self.prefixes {
-            writeln!(f, "{:>30} {prefix}", "PRE")?;
-        }
-        for object in &self.objects {
-            let modified = object.modified.map(|moment| moment.to_string());
-            let size = object.len_bytes.map(|len_bytes| self.size(len_bytes));
-            writeln!(
-                f,
-                "{:<19} {:>10} {}",
-                modified.as_deref().unwrap_or("-"),
-                size.as_deref().unwrap_or("-"),
-                object.name
-            )?;
-        }
+        f.write_str(&self.rows())?;
         if self.is_summarized {
             writeln!(f, "\nTotal Objects: {}", self.total_objects)?;
             writeln!(f, "   Total Size: {}", self.size(self.total_bytes))?;
         }
         Ok(())
-    }
-}
-
-/// `1.5 MiB`, in the largest unit that gives at least 1.
-pub(super) fn human(len_bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if len_bytes < 1024 {
-        return format!("{len_bytes} B");
-    }
-    let mut size = len_bytes as f64 / 1024.0;
-    let mut unit = 0;
-    // What would round to 1024.0 is 1.0 of the next unit.
-    while size >= 1023.95 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
-}
-
-impl Moment {
-    /// Year, month and day of the proleptic Gregorian calendar (H. Hinnant, "chrono-compatible
-    /// low-level date algorithms", `civil_from_days`).
-    fn date(self) -> (i64, i64, i64) {
-        let days = self.0.div_euclid(DAY_SECONDS) + 719_468;
-        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-        let year_of_era =
-            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-        let month = if march_month < 10 {
-            march_month + 3
-        } else {
-            march_month - 9
-        };
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
-        (year, month, day)
-    }
-
-    fn time(self) -> (i64, i64, i64) {
-        let seconds = self.0.rem_euclid(DAY_SECONDS);
-        (seconds / 3600, seconds / 60 % 60, seconds % 60)
-    }
-}
-
-impl fmt::Display for Moment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ((year, month, day), (hour, minute, second)) = (self.date(), self.time());
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
-        )
-    }
-}
-
-impl Serialize for Moment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&(self.to_string().replace(' ', "T") + "Z"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (unix, shown) in [
-            (0, "1970-01-01 00:00:00"),
-            (951_782_400, "2000-02-29 00:00:00"),
-            (1_735_689_599, "2024-12-31 23:59:59"),
-            (-1, "1969-12-31 23:59:59"),
-        ] {
-            assert_eq!(Moment(unix).to_string(), shown);
-        }
-    }
-
-    #[test]
-    fn sizes_are_shown_in_the_largest_unit() {
-        for (len_bytes, shown) in [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB")] {
-            assert_eq!(human(len_bytes), shown);
-        }
-        assert_eq!(human((1 << 20) - 1), "1.0 MiB");
-        assert_eq!(human(u64::MAX), "16.0 EiB");
     }
 }

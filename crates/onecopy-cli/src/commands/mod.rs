@@ -7,6 +7,7 @@ mod buckets;
 mod cat;
 mod cp;
 mod demo;
+mod figures;
 mod ls;
 mod run;
 mod sync;

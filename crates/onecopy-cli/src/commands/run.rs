@@ -1,13 +1,22 @@
 //! `onecopy run`: cp and sync commands, one a line.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 
 use clap::Parser;
+use onecopy::store::stdin;
 use onecopy::{Error, ErrorKind, Result};
 
 use super::{Context, Outcome, cp, sync, transfer};
 use crate::args::{Args, Command, CpArgs, RunArgs, SyncArgs};
 use crate::exit::Exit;
+use crate::stdout::Reader;
+
+/// A longer line is refused: many names may stand in one, but what never ends a line holds no commands.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// Commands are kept until all are read: a million of them take less than a gigabyte.
+const MAX_LINES: u64 = 1_000_000;
 
 /// What is carried out at a time.
 enum Batch {
@@ -19,7 +28,7 @@ enum Batch {
 pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Outcome> {
     // All of them are read before any is carried out: a misspelt line is found while nothing is done.
     let batches = read(&args.file)?;
-    let mut exit = Exit::Done;
+    let (mut exit, mut reader) = (Exit::Done, Reader::There);
     let mut last = Outcome {
         value: None,
         remark: None,
@@ -28,7 +37,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Outcome> {
     for batch in batches {
         context.interrupt.check()?;
         if let Some(summary) = last.value.take().filter(|_| context.output.is_json()) {
-            context.output.show(summary.as_ref())?;
+            reader = reader.and(context.output.show(summary.as_ref())?);
         }
         let ended = match &batch {
             Batch::Copies(copies) => match copies.as_slice() {
@@ -41,10 +50,9 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Outcome> {
             Err(error) if !is_end(&error) => failed(&batch, &error, context)?,
             ended => ended?,
         };
-        if last.exit != Exit::Done {
-            exit = last.exit;
-        }
+        exit = exit.and(last.exit);
     }
+    let exit = exit.read_by(reader);
     Ok(Outcome { exit, ..last })
 }
 
@@ -77,26 +85,40 @@ fn read(file: &str) -> Result<Vec<Batch>> {
         Error::io("read the commands in", file, error)
             .with_help("name a text file, or leave it out to read standard input")
     };
-    let lines: Box<dyn BufRead> = if file == "-" {
-        Box::new(std::io::stdin().lock())
+    let mut lines: Box<dyn BufRead> = if file == "-" {
+        Box::new(stdin()?.lock())
     } else {
-        Box::new(std::io::BufReader::new(
-            std::fs::File::open(file).map_err(failed)?,
-        ))
+        Box::new(BufReader::new(File::open(file).map_err(failed)?))
     };
-    let mut batches = Vec::new();
-    for (number, line) in (1..).zip(lines.lines()) {
-        let line = line.map_err(failed)?;
-        let line = line.trim();
+    let (mut batches, mut line) = (Vec::new(), Vec::new());
+    for number in 1_u64.. {
+        line.clear();
+        let mut limited = lines.by_ref().take(MAX_LINE_BYTES + 1);
+        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
+        let refused = |kind, why: String| {
+            let place = format!("line {number} of {file}");
+            Error::new(kind, "read", place, why)
+                .with_help("a line is cp or sync with its arguments; nothing was carried out")
+        };
+        if line.len() as u64 > MAX_LINE_BYTES {
+            let why = format!("it has more than {MAX_LINE_BYTES} bytes");
+            return Err(refused(ErrorKind::LimitReached, why));
+        }
+        let text = std::str::from_utf8(&line);
+        let text = text
+            .map_err(|_error| refused(ErrorKind::InvalidInput, "it is no UTF-8 text".to_owned()))?;
+        let text = text.trim_start_matches('\u{feff}').trim();
         // A remark is a line of its own: # may stand in any key.
-        if line.is_empty() || line.starts_with('#') {
+        if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let command = parse(line).map_err(|why| {
-            let place = format!("line {number} of {file}");
-            Error::new(ErrorKind::InvalidInput, "read", place, why)
-                .with_help("a line is cp or sync with its arguments; nothing was carried out")
-        })?;
+        if number > MAX_LINES {
+            let why = format!("there are more than {MAX_LINES} lines");
+            return Err(refused(ErrorKind::LimitReached, why));
+        }
+        let command = parse(text).map_err(|why| refused(ErrorKind::InvalidInput, why))?;
         add(&mut batches, command);
     }
     Ok(batches)

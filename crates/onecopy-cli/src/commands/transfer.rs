@@ -1,7 +1,6 @@
 //! What `cp` and `sync` share: settings, a line per item, the summary.
 
 use std::fmt;
-use std::io;
 
 use onecopy::setting::spelled;
 use onecopy::store::Attributes;
@@ -11,12 +10,13 @@ use onecopy::transfer::{Action, Filter, Item, Observer, Settings, Stop, Summary}
 use onecopy::{Error, Result};
 use serde::Serialize;
 
-use super::ls::human;
+use super::figures::human;
 use super::{Context, Outcome, load_config};
 use crate::args::TransferArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::stdout::Reader;
 use crate::words;
 
 pub(super) fn settings(args: &TransferArgs) -> Result<Settings> {
@@ -75,9 +75,9 @@ pub(super) fn run(
     let observer: Arc<dyn Observer> = Arc::<Lines>::clone(&lines);
     let summary = work(&observer, &Stop::at(context.interrupt.flag()))?;
     drop(observer);
-    lines.check()?;
+    let reader = lines.check()?;
     drop(lines);
-    let exit = Exit::answer(summary.failed == 0);
+    let exit = Exit::answer(summary.failed == 0).read_by(reader);
     let told = Told {
         schema: 1,
         operation,
@@ -95,7 +95,7 @@ pub(super) fn refuse(
     sources: &[String],
     target: &str,
     error: &Error,
-) -> Result<()> {
+) -> Result<Reader> {
     let sources: Vec<_> = sources.iter().map(|url| shown_url(url)).collect();
     let lines = Lines::new("run", context);
     lines.item(&Item {
@@ -158,8 +158,8 @@ struct Lines {
     output: Output,
     is_quiet: bool,
     bar: Bar,
-    /// Guards why a line could not be written, the first time; held to set and to take it.
-    unwritten: Mutex<Option<io::Error>>,
+    /// Guards what became of the lines, and why one could not be written the first time; held to set and to take it.
+    written: Mutex<Result<Reader>>,
 }
 
 impl Lines {
@@ -169,22 +169,25 @@ impl Lines {
             output: context.output,
             is_quiet: context.is_quiet,
             bar: context.progress.bytes(operation),
-            unwritten: Mutex::new(None),
+            written: Mutex::new(Ok(Reader::There)),
         }
     }
 
     fn line(&self, line: &str) {
-        if let Err(error) = self.output.line(line) {
-            self.unwritten.lock().get_or_insert(error);
+        let written = self.output.line(line);
+        let mut so_far = self.written.lock();
+        // Neither is a reason to stop the work.
+        match written {
+            Ok(Reader::There) => {}
+            Ok(Reader::Gone) if so_far.is_err() => {}
+            Err(_) if so_far.is_err() => {}
+            other => *so_far = other,
         }
     }
 
     /// An error where lines are missing: whoever reads them would take items for not done.
-    fn check(&self) -> Result<()> {
-        match self.unwritten.lock().take() {
-            Some(error) => Err(Error::io("write", "the lines of items to stdout", error)),
-            None => Ok(()),
-        }
+    fn check(&self) -> Result<Reader> {
+        std::mem::replace(&mut *self.written.lock(), Ok(Reader::There))
     }
 }
 

@@ -75,6 +75,6 @@ fn a_reader_that_goes_away_is_a_quiet_end() {
     let mut first = [0; 10];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let ended = Ended::from(child.wait_with_output().unwrap());
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(141), ""));
     assert_eq!(first[..], noise(10));
 }

@@ -6,6 +6,7 @@ mod command;
 mod cp;
 mod demo;
 mod endings;
+mod limits;
 mod ls;
 mod run;
 mod sync;

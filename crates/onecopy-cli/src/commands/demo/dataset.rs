@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use onecopy::config::Variables;
-use onecopy::sync::no_thread;
+use onecopy::sync::{check_files, no_thread};
 use onecopy::{Error, Result};
 use onecopy_testkit::s3::S3Server;
 use onecopy_testkit::shards::{Field, Shard, ShardMaker};
@@ -32,6 +32,9 @@ const SAMPLES_PER_SHARD: u64 = 313;
 
 /// The dataset is the same on every machine.
 const SEED: u64 = 1;
+
+/// Files and sockets that server and client open, with one connection between them and room to spare.
+const FILES: usize = 32;
 
 /// What was written into one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub(super) fn credentials() -> Variables {
 impl Dataset {
     /// Starts the server and fills it.
     pub(super) fn make(args: &DemoArgs, context: &Context) -> Result<Self> {
+        // Its server and its client would wait for each other where only one of them has a socket.
+        check_files("the demo", FILES)?;
         let server = S3Server::builder()
             .credentials(ACCESS_KEY, SECRET_KEY)
             .region(REGION)
@@ -79,9 +84,7 @@ impl Dataset {
             .create_bucket(BUCKET)
             .map_err(|error| Error::io("make the bucket", BUCKET, error))?;
         if let Some(folder) = &args.keep {
-            fs::create_dir_all(folder).map_err(|error| {
-                Error::io("make the folder", folder.display().to_string(), error)
-            })?;
+            fs::create_dir_all(folder).map_err(|error| unkept("make the folder", folder, error))?;
         }
         let bar = context
             .progress
@@ -117,8 +120,7 @@ impl Dataset {
         self.bytes += shard.bytes.len() as u64;
         if let Some(folder) = keep {
             let path = folder.join(&shard.name);
-            fs::write(&path, &shard.bytes)
-                .map_err(|error| Error::io("write", path.display().to_string(), error))?;
+            fs::write(&path, &shard.bytes).map_err(|error| unkept("write", &path, error))?;
         }
         let key = format!("{FOLDER}{}", shard.name);
         self.server
@@ -152,4 +154,10 @@ impl Dataset {
     pub(super) fn endpoint_url(&self) -> String {
         self.server.endpoint()
     }
+}
+
+/// Why the shards cannot be kept where `--keep` says.
+fn unkept(doing: &str, path: &Path, error: io::Error) -> Error {
+    Error::io(doing, path.display().to_string(), error)
+        .with_help("give --keep a folder that can be written to, or leave it out")
 }

@@ -69,6 +69,12 @@ async fn what_went_wrong_is_told_with_what_to_do_and_who_was_asked() {
             ErrorKind::Unsupported,
             "400 InvalidRequest",
         ),
+        (refusal("401 Unauthorized"), ErrorKind::Denied, "status 401"),
+        (
+            refusal("522 Connection Timed Out"),
+            ErrorKind::Unreachable,
+            "gave up after 4 tries",
+        ),
         (
             refusal("418 I'm a teapot"),
             ErrorKind::Unsupported,

@@ -315,3 +315,35 @@ async fn whatever_fails_beyond_a_proxy_names_the_proxy_and_no_password() {
         "{error:#}"
     );
 }
+
+#[tokio::test]
+async fn a_search_for_credentials_that_fails_says_where_and_through_which_proxy() {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "hush-hush").unwrap();
+    for (refusal, why) in [
+        ("403 Forbidden", "gives no way to sts."),
+        ("407 Who", "does not accept our user name"),
+    ] {
+        let proxy = Proxy::start(nobody, Some(refusal));
+        let variable = format!("http://me:secret@{}", proxy.address);
+        let mut config = config("http://127.0.0.1:1", &[]);
+        config.variables = Variables::only([
+            ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r"),
+            ("AWS_WEB_IDENTITY_TOKEN_FILE", token.to_str().unwrap()),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("https_proxy", &variable),
+        ]);
+        let error = read("s3://bkt/k", &config, 10).await.0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error:#}");
+        let text = format!("{error:#} {error:?}");
+        assert!(
+            error.why().starts_with("no credentials were found: "),
+            "{text}"
+        );
+        assert!(error.why().contains(why), "{text}");
+        assert!(error.why().contains(&proxy.address.to_string()), "{text}");
+        assert!(!text.contains("secret") && !text.contains("hush"), "{text}");
+    }
+}

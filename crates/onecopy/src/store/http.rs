@@ -177,7 +177,9 @@ fn refusal(status: u16) -> Failure {
             "no_such_range",
             "the object has no such bytes",
         ),
-        500 | 502 | 504 => (ErrorKind::Unreachable, "server_error", "the server failed"),
+        500 | 502 | 504 | 520..=530 => {
+            (ErrorKind::Unreachable, "server_error", "the server failed")
+        }
         300..=399 => (
             ErrorKind::Unsupported,
             "redirect",

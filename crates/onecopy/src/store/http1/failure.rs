@@ -143,6 +143,13 @@ impl Failure {
     ) -> Error {
         let advice = |way: &Arc<Way>| way.advice(self.kind, self.cause);
         let help = self.help.or_else(|| self.way.as_ref().and_then(advice));
+        // What is no answer to anything is nobody's but the store's.
+        let help = help.or_else(|| {
+            let is_odd = self.kind == ErrorKind::Corrupt && self.cause == "bad_answer";
+            let what =
+                "check that it is S3 which answers there, and that no proxy alters what it says";
+            is_odd.then(|| what.to_owned())
+        });
         let why = match &self.way {
             Some(way) => way.told(self.why),
             None => self.why,

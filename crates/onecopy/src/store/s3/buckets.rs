@@ -51,7 +51,8 @@ pub async fn list_buckets(config: &StoreConfig) -> Result<Vec<Bucket>> {
                 "list the buckets at",
                 service.service_url(),
                 why,
-            ));
+            )
+            .with_help("does the endpoint speak S3?"));
         }
         next = Some(token);
     }

@@ -71,11 +71,11 @@ pub(super) fn by_code(code: &str, told: &Told, scene: &Scene<'_>) -> Option<Fail
     Some(failure)
 }
 
-/// What the status means, where there is no code that is known.
-/// `is_page` where a web page came in place of words of S3's.
+/// What the status means, where there is no code that is known; `is_page` where a web page came in place of words of S3's.
 pub(super) fn by_status(code: &str, told: &Told, scene: &Scene<'_>, is_page: bool) -> Failure {
     let mut failure = plainly(code, told, scene);
-    // Nothing was read, and a HEAD has no page to show; else the page says more than the status does.
+    // What is no success keeps the kind that its status has, so that it is asked again, or not, as ever. A HEAD has no page to
+    // show: there its type proves nothing.
     match told.status {
         200..=299 if is_page => failure = page::failure(told, scene),
         _ if is_page && !scene.is_head => {
@@ -107,8 +107,8 @@ fn plainly(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
         .as_deref()
         .is_some_and(|region| region != scene.region);
     match status {
-        301 | 307 | 308 | 400 if is_elsewhere => wrong_region(told, scene),
-        // What S3 itself answers with, and nothing else does that sends no place.
+        301 | 302 | 303 | 307 | 308 | 400 if is_elsewhere => wrong_region(told, scene),
+        // S3's own redirects; one without a place, a code and a region is of somebody else, but for its 301 to a HEAD.
         301 | 307 | 308 if told.elsewhere.is_some() || !code.is_empty() || told.status == 301 => {
             wrong_region(told, scene)
         }
@@ -128,7 +128,8 @@ fn plainly(code: &str, told: &Told, scene: &Scene<'_>) -> Failure {
             .with_help("look it up or list it anew: it may have become shorter"),
         408 => failure(Unreachable, "server_timeout", "the store waited too long"),
         429 | 503 => failure(Throttled, "throttled", "the store asks for less"),
-        500 | 502 | 504 => failure(Unreachable, "server_error", "the store failed"),
+        // From 520 on: what proxies of Cloudflare say, which stand before some stores.
+        500 | 502 | 504 | 520..=530 => failure(Unreachable, "server_error", "the store failed"),
         200..=299 => Failure::corrupt(format!("the store answered oddly ({said})")),
         400 if told.is_about_keys || scene.has_customer_key || code.contains("Encryption") => {
             failure(Unsupported, "refused", "the store refused").with_help(
@@ -260,6 +261,13 @@ mod tests {
             (400, "InvalidRequest", stored, &SCENE, true),
             (400, "InvalidArgument", other, &SCENE, true),
             (400, "InvalidEncryptionAlgorithmError", "", &SCENE, true),
+            (
+                400,
+                "InvalidArgument",
+                "Encryption with aws:kms is not known",
+                &SCENE,
+                false,
+            ),
             (400, "", "", &with, true),
             (
                 400,

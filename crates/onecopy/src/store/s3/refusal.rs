@@ -69,9 +69,11 @@ fn endpoint(text: &str) -> Option<Endpoint> {
 /// Whether a message speaks of SSE-C, as S3 and others do in so many words.
 fn is_about_keys(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["encrypt", "sse-c", "customer provided", "customer-provided"]
-        .iter()
-        .any(|word| message.contains(word))
+    // Keys that the store itself keeps are another matter.
+    !message.contains("kms")
+        && ["encrypt", "sse-c", "customer provided", "customer-provided"]
+            .iter()
+            .any(|word| message.contains(word))
 }
 
 /// A refusal, understood.

@@ -12,7 +12,8 @@ use reqsign_core::{
 use super::super::http1::{Client, Endpoint, Failure, Request};
 use super::super::small_file;
 use crate::config::{Limits, StoreConfig, Variables};
-use crate::sync::Threads;
+use crate::error::ErrorKind;
+use crate::sync::{Arc, Mutex, Threads};
 
 /// Time for the metadata service of a cloud machine: it is one hop away, or it is not there at all.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
@@ -23,8 +24,24 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Answers longer than this are refused: credentials are some 2 KiB.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// The context in which credentials are looked for.
-pub(super) fn context(config: &StoreConfig) -> Context {
+/// What went wrong last when credentials were asked for over the network, in words; none where nothing did. The metadata
+/// service of a cloud machine is left out: elsewhere it is always missing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
+
+impl Trouble {
+    /// The words.
+    pub(super) fn told(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
+
+    fn note(&self, words: Option<String>) {
+        *self.0.lock() = words;
+    }
+}
+
+/// The context in which credentials are looked for, and what becomes of the search.
+pub(super) fn context(config: &StoreConfig) -> (Context, Trouble) {
     // Connections of their own: a full pool of data connections must not keep credentials waiting.
     let limits = Limits {
         connections: 2,
@@ -39,12 +56,15 @@ pub(super) fn context(config: &StoreConfig) -> Context {
         client: Client::new(&config),
         // A proxy would ask its own machine who it is.
         metadata: Client::new(&config).directly(),
+        trouble: Trouble::default(),
     };
-    Context::new()
+    let trouble = sender.trouble.clone();
+    let context = Context::new()
         .with_env(Surroundings(config.variables))
         .with_file_read(Files)
         .with_command_execute(Programs)
-        .with_http_send(sender)
+        .with_http_send(sender);
+    (context, trouble)
 }
 
 #[derive(Debug)]
@@ -109,6 +129,7 @@ impl CommandExecute for Programs {
 struct Sender {
     client: Client,
     metadata: Client,
+    trouble: Trouble,
 }
 
 impl HttpSend for Sender {
@@ -117,7 +138,8 @@ impl HttpSend for Sender {
         let uri = parts.uri.to_string();
         let (endpoint, rest) = Endpoint::split(&uri)
             .map_err(|_shows_the_url| Error::request_invalid("the URL of a credential request"))?;
-        let (client, timeout) = if is_metadata(&endpoint.host, rest) {
+        let is_metadata = is_metadata(&endpoint.host, rest);
+        let (client, timeout) = if is_metadata {
             (&self.metadata, METADATA_TIMEOUT)
         } else {
             (&self.client, TIMEOUT)
@@ -127,6 +149,7 @@ impl HttpSend for Sender {
         } else {
             format!("/{rest}")
         };
+        let place = endpoint.to_string();
         let request = Request {
             method: parts.method,
             endpoint,
@@ -140,10 +163,20 @@ impl HttpSend for Sender {
             let text = answer.body.collect(MAX_ANSWER).await?;
             Ok::<_, Failure>((status, headers, text))
         };
-        let (status, headers, text) = tokio::time::timeout(timeout, exchange)
-            .await
-            .map_err(|_elapsed| Error::unexpected("no answer in time"))?
-            .map_err(|failure| Error::unexpected(failure.why))?;
+        let late = || Failure::new(ErrorKind::Unreachable, "timeout", "no answer in time");
+        let answered = tokio::time::timeout(timeout, exchange).await;
+        let answered = answered.unwrap_or_else(|_elapsed| Err(late()));
+        let (status, headers, text) = answered.map_err(|failure| {
+            let error = failure.into_error("ask for them at", place.as_str());
+            if !is_metadata {
+                self.trouble.note(Some(error.to_string()));
+            }
+            Error::unexpected(error.to_string())
+        })?;
+        if !is_metadata {
+            let refused = format!("{place} refused them (status {status})");
+            self.trouble.note((status >= 400).then_some(refused));
+        }
         let mut answer = http::Response::new(Bytes::from(text));
         *answer.status_mut() = http::StatusCode::from_u16(status)
             .map_err(|error| Error::unexpected(error.to_string()))?;

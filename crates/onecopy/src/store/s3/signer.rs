@@ -9,7 +9,7 @@ use reqsign_core::{Context, ProvideCredential};
 use super::super::http1::{Failure, Request};
 use super::half::Half;
 use super::keep::{Held, Keep};
-use super::send;
+use super::send::{self, Trouble};
 use super::sign::{self, DayKey, Scope};
 use crate::config::StoreConfig;
 use crate::error::ErrorKind;
@@ -24,6 +24,8 @@ const TOLERANCE_SECONDS: u64 = 60;
 /// Signs requests with the first credential of the chain: environment, profile, SSO, web identity, process, ECS, IMDS.
 pub(super) struct Signer {
     context: Context,
+    /// What went wrong when they were asked for.
+    trouble: Trouble,
     /// Half of a pair of keys that was given, if any: what is there and what is not.
     half: Option<Half>,
     chain: DefaultCredentialProvider,
@@ -47,8 +49,10 @@ impl Signer {
             // A profile named on purpose wins over keys in the environment, as with the AWS tools.
             chain = chain.no_env().with_profile(profile);
         }
+        let (context, trouble) = send::context(config);
         Self {
-            context: send::context(config),
+            context,
+            trouble,
             half: Half::of(config),
             chain: chain.build(),
             keep: Keep::new(MARGIN),
@@ -65,7 +69,10 @@ impl Signer {
         }
         let fetch = || async {
             let found = self.chain.provide_credential(&self.context).await;
-            let missing = || self.half.as_ref().map_or_else(none_found, Half::failure);
+            let missing = || match &self.half {
+                Some(half) => half.failure(),
+                None => none_found(self.trouble.told()),
+            };
             found.ok().flatten().ok_or_else(missing)
         };
         self.keep.get(self.now().0, fetch).await
@@ -108,13 +115,12 @@ impl Signer {
     }
 }
 
-fn none_found() -> Failure {
-    Failure::new(
-        ErrorKind::Denied,
-        "no_credentials",
-        "no credentials were found",
-    )
-    .with_help(
+fn none_found(trouble: Option<String>) -> Failure {
+    let why = match trouble {
+        Some(trouble) => format!("no credentials were found: {trouble}"),
+        None => "no credentials were found".to_owned(),
+    };
+    Failure::new(ErrorKind::Denied, "no_credentials", why).with_help(
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile with `profile`, or read a \
          public bucket with `no_sign_request`",
     )

@@ -250,7 +250,11 @@ async fn tls_and_plain_mixed_up_is_said_with_help() {
         endpoint_url: Some(http),
         ..config(&secure)
     };
-    assert!(read(&open("s3://bkt/k", &mixed), 0, &[16]).await.is_err());
+    let error = read(&open("s3://bkt/k", &mixed), 0, &[16])
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.help().unwrap().contains("https://"), "{error:#}");
 }
 
 #[tokio::test]

@@ -6,9 +6,14 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::dates;
 use super::failure::Failure;
+use crate::error::ErrorKind;
 
 /// A head longer than this is refused: S3's have some 500 bytes, and user metadata may add 2 KiB.
 pub(super) const MAX_HEAD: usize = 64 << 10;
+
+/// What a record of TLS begins with (RFC 8446, 5.1), before the 3 of its version.
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
 
 /// Header lines at most; the length limit is the one that matters.
 const MAX_HEADERS: usize = 256;
@@ -36,6 +41,11 @@ pub(in crate::store) enum Framing {
 impl Head {
     /// Parses the head at the front of `bytes`: it and its length, or none where it has not all arrived.
     pub(in crate::store) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Failure> {
+        if let [ALERT | HANDSHAKE, 3, ..] = bytes {
+            let why = "the other side speaks TLS, and plain HTTP was spoken to it";
+            let failure = Failure::new(ErrorKind::Unreachable, "wants_tls", why);
+            return Err(failure.final_now());
+        }
         let mut lines = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut parsed = httparse::Response::new(&mut lines);
         let bad = |error: httparse::Error| {
@@ -251,7 +261,8 @@ mod tests {
             "\x15\x03\x01\0\x02",
             "<html></html>\r\n\r\n",
         ] {
-            assert!(Head::parse(text.as_bytes()).unwrap_err().help.is_some());
+            let failure = Head::parse(text.as_bytes()).unwrap_err();
+            assert!(failure.help.is_some() || failure.cause == "wants_tls");
         }
     }
 

@@ -105,6 +105,7 @@ impl Way {
             "changed" => "start again: it is another version by now".to_owned(),
             "no_such_range" => "look it up or list it anew: it may have become shorter".to_owned(),
             "denied" => format!("check the credentials and rights that are meant for {self}"),
+            "wants_tls" => format!("say https:// rather than http:// for {self}"),
             "not_modified" => {
                 format!("a cache or proxy on the way to {self} answers in its place: go round it")
             }

@@ -4,6 +4,7 @@
     reason = "made up to be compared, not payload"
 )]
 
+mod certificates;
 mod fuzz;
 mod openssl;
 mod peer;

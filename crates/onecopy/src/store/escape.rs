@@ -1,7 +1,7 @@
 //! The backslash in URLs: it makes of a character that means something one that means itself.
 
 /// What a backslash makes literal. Before any other character it is itself: keys and paths may hold it.
-const SPECIAL: &str = r"*?[]{},\";
+pub(super) const SPECIAL: &str = r"*?[]{},\";
 
 /// What makes a glob of a name.
 const WILD: &str = "*?[";

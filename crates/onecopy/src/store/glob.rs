@@ -17,6 +17,8 @@ pub struct Glob {
     written: Key,
     /// What every match begins with.
     prefix: Key,
+    /// The folders before the first wildcard, where the pattern is no text: the matcher knows what comes behind.
+    base: Key,
 }
 
 impl Glob {
@@ -26,7 +28,8 @@ impl Glob {
     ///
     /// `InvalidInput` where it cannot be read.
     pub fn new(written: &Key, name: &str) -> Result<Self> {
-        let text = String::from_utf8_lossy(written.as_bytes());
+        let (base, rest) = split(written.as_bytes());
+        let text = String::from_utf8_lossy(rest);
         let built = GlobBuilder::new(&in_globset_words(&text))
             .literal_separator(true)
             .backslash_escape(true)
@@ -47,7 +50,8 @@ impl Glob {
         Ok(Self {
             matcher: glob.compile_matcher(),
             written: written.clone(),
-            prefix: Key::new(prefix),
+            prefix: Key::new([&base, prefix.as_bytes()].concat()),
+            base: Key::new(base),
         })
     }
 
@@ -60,8 +64,32 @@ impl Glob {
     /// Whether `key` matches, or is the very pattern.
     #[must_use]
     pub fn is_match(&self, key: &Key) -> bool {
-        *key == self.written || self.matcher.is_match(OsStr::from_bytes(key.as_bytes()))
+        let behind = key.as_bytes().strip_prefix(self.base.as_bytes());
+        *key == self.written
+            || behind.is_some_and(|rest| self.matcher.is_match(OsStr::from_bytes(rest)))
     }
+}
+
+/// The folders before the first wildcard, as they are meant, and the rest. Text stays whole: only what is none needs to be
+/// kept from the matcher, which reads text.
+fn split(written: &[u8]) -> (Vec<u8>, &[u8]) {
+    let (mut base, mut name, mut rest) = (Vec::new(), Vec::new(), written);
+    if std::str::from_utf8(written).is_ok() {
+        return (base, written);
+    }
+    let mut at = 0;
+    while let Some(&byte) = written.get(at).filter(|byte| !b"*?[".contains(byte)) {
+        let next = written.get(at + 1).copied();
+        let escaped =
+            next.filter(|next| byte == b'\\' && escape::SPECIAL.as_bytes().contains(next));
+        name.push(escaped.unwrap_or(byte));
+        at += 1 + usize::from(escaped.is_some());
+        if byte == b'/' {
+            base.append(&mut name);
+            rest = &written[at..];
+        }
+    }
+    (base, rest)
 }
 
 /// Braces are expanded by now, so what is left of them is meant as it stands; so is a backslash that escapes nothing.
@@ -105,6 +133,20 @@ fn class(characters: &mut impl Iterator<Item = (usize, char, bool)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_before_the_first_wildcard_need_not_be_text() {
+        let glob = Glob::new(&Key::new(*b"/\xfe\\*/d/a*.tar"), "name").unwrap();
+        assert_eq!(glob.prefix(), &Key::new(*b"/\xfe*/d/a"));
+        for (key, is_meant) in [
+            (&b"/\xfe*/d/ab.tar"[..], true),
+            (b"/\xfe*/d/a/b.tar", false),
+            (b"/\xff*/d/ab.tar", false),
+            (b"/\xfe\\*/d/a*.tar", true),
+        ] {
+            assert_eq!(glob.is_match(&Key::new(key)), is_meant, "{key:?}");
+        }
+    }
 
     fn glob(pattern: &str) -> Result<Glob> {
         Glob::new(&Key::new(pattern), pattern)

@@ -1,8 +1,10 @@
 """The chain is lazy, plain and checked step by step."""
 
 import copy
+import os
 import pathlib
 import pickle
+import shutil
 
 import pytest
 
@@ -55,9 +57,27 @@ def test_urls_may_be_paths(url):
         assert len(list(onecopy.open(form, as_="numpy"))) in {10, 20}
 
 
+def test_paths_need_not_be_text(url, tmp_path, monkeypatch):
+    path = os.fsencode(tmp_path) + b"/\xff{a}%20 *.tar"
+    shutil.copy(url.removeprefix("file://"), path)
+    inside = b"\xff{a}%20 *.tar"
+    forms = [path, os.fsdecode(path), pathlib.Path(os.fsdecode(path)), b"file://" + path, [path]]
+    for form in forms:
+        assert len(list(onecopy.open(form, as_="numpy"))) == 10
+    monkeypatch.chdir(tmp_path)
+    assert len(list(onecopy.open(inside, as_="numpy"))) == 10
+    # A pattern stays one.
+    folder = os.fsencode(tmp_path) + b"/\xfe/"
+    pathlib.Path(os.fsdecode(folder)).mkdir()
+    for name in (b"a.tar", b"b.tar"):
+        shutil.copy(path, folder + name)
+    for form in (folder, folder + b"*.tar", folder + b"{a,b}.tar"):
+        assert len(list(onecopy.open(form, as_="numpy"))) == 20
+
+
 WRONG_VALUES = {
-    "urls": [[], "", [""]],
-    "memory": ["lots", "2 apples", 0, -1, "0"],
+    "urls": [[], "", [""], b"", "s3://b/\udcff", "\ud800", ["a", "s3://\udc80"]],
+    "memory": ["lots", "2 apples", 0, -1, "0", "1\udcff"],
     "route": ["teleport", "Stream"],
     "require": ["auto", "teleport"],
     "on_error": ["ignore", ""],
@@ -68,15 +88,15 @@ WRONG_VALUES = {
     "request_payer": ["me"],
     "addressing_style": ["sideways", ""],
     "sse_c_key": ["", b""],
-    "endpoint_url": [""],
-    "region": [""],
-    "profile": [""],
-    "ca_bundle": [""],
+    "endpoint_url": ["", "http://\udcff"],
+    "region": ["", "\udcff"],
+    "profile": ["", "\ud800"],
+    "ca_bundle": ["", b"/\xff"],
     "as_": ["tensorflow", ""],
 }
 
 WRONG_TYPES = {
-    "urls": [3, b"a.tar", None, [b"a.tar"]],
+    "urls": [3, b"https://h/\xff", b"s3://b/k", bytearray(b"a.tar"), None, [3]],
     "memory": [2.5, True, []],
     "route": [None, 1],
     "on_error": [None, True],
@@ -105,6 +125,7 @@ def test_a_wrong_value_of_open_is_refused_at_once_by_name(option, value):
     with pytest.raises(InvalidInputError, match=option) as caught:
         onecopy.open(**options)
     assert isinstance(caught.value, ValueError)
+    assert caught.value.help, "what to do is said"
 
 
 @pytest.mark.parametrize(("option", "value"), cases(WRONG_TYPES))

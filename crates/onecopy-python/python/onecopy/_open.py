@@ -10,6 +10,7 @@ from onecopy._options import (
     Duplicates,
     KeyRule,
     Library,
+    Named,
     OnError,
     Route,
     RouteWish,
@@ -20,7 +21,7 @@ from onecopy.loader import Loader
 
 
 def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
-    urls: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    urls: Named | Iterable[Named],
     *,
     endpoint_url: str | None = None,
     region: str | None = None,
@@ -50,7 +51,8 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     ----------
     urls
         ``s3://bucket/train-{000..999}.tar``, a prefix, a glob, ``http(s)://``, ``file://``, a
-        path; or several of them.
+        path; or several of them. A path of this machine may be ``bytes``, or hold the bytes that
+        ``os.fsdecode`` escapes; everything else must be text in UTF-8.
     endpoint_url, region, profile, no_sign_request, request_payer, ca_bundle, no_verify_ssl
         As with the AWS tools; ``AWS_*`` variables and the profile fill what is left open.
         ``request_payer`` is ``"requester"`` or None.
@@ -114,9 +116,11 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     if require is not None:
         _options.choice("require", require, Route)
         if route not in {"auto", require}:
-            raise _options.bad("route", route, f"it is not what require={require!r} demands")
+            why = f"it is not what require={require!r} demands"
+            raise _options.bad("route", route, why, "leave one of them out")
     if request_payer not in {None, "requester"}:
-        raise _options.bad("request_payer", request_payer, 'it is not "requester"')
+        hint = 'give "requester", or leave it out'
+        raise _options.bad("request_payer", request_payer, "there is no such payer", hint)
     optional = _options.optional
     settings = Settings(
         urls=_options.urls(urls),

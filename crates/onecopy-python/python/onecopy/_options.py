@@ -2,11 +2,15 @@
 
 import base64
 import os
+import pathlib
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from onecopy._onecopy import parse_size
 from onecopy.errors import Error, InvalidInputError, InvalidTypeError, told
+
+Named: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+"""A URL, or the path of a file."""
 
 Library: TypeAlias = Literal["torch", "numpy", "jax"]
 """Whose tensors a loader gives."""
@@ -64,11 +68,12 @@ def integer(option: str, value: object, *, least: int = 0, most: int = _U64_MAX)
         raise bad_type(option, value, "a whole number")
     number: int = value.__index__()
     if number < least:
-        raise bad(option, value, "it is negative" if least == 0 else f"it is less than {least}")
+        why = "it is negative" if least == 0 else f"it is less than {least}"
+        raise bad(option, value, why, f"give a whole number from {least} on")
     if number > most:
         # No one asks for 2**64 of anything: the number would say nothing.
         why = "it is too large" if most == _U64_MAX else f"it is more than {most}"
-        raise bad(option, value, why)
+        raise bad(option, value, why, f"give a whole number from {least} to {most}")
     return number
 
 
@@ -84,7 +89,19 @@ def text(option: str, value: object) -> str:
     if not isinstance(value, str):
         raise bad_type(option, value, "a string")
     if not value:
-        raise bad(option, value, "it is empty")
+        raise bad(option, value, "it is empty", "leave it out, or give it a value")
+    return encodable(option, value)
+
+
+def encodable(option: str, value: str) -> str:
+    """Return ``value`` if it is text in UTF-8: no halves of characters, no escaped bytes."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        # Not its value: that may be a signed URL, or a key.
+        why = f"it is no text in UTF-8 (at character {error.start})"
+        hint = "only paths of files may be: give them as they are, or as bytes"
+        raise told(InvalidInputError, "take the option", option, why, hint) from None
     return value
 
 
@@ -92,6 +109,8 @@ def path(option: str, value: object) -> str:
     """Return ``value`` if it is a path."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    if isinstance(value, bytes):
+        value = os.fsdecode(value)
     return text(option, value)
 
 
@@ -103,8 +122,9 @@ def secret(option: str, value: object) -> str:
         why = f"it is of type {type(value).__name__}"
         raise told(InvalidTypeError, "take the option", option, why, "give a string or bytes")
     if not value:
-        raise told(InvalidInputError, "take the option", option, "it is empty")
-    return value
+        hint = "leave it out, or give it a value"
+        raise told(InvalidInputError, "take the option", option, "it is empty", hint)
+    return encodable(option, value)
 
 
 def choice(option: str, value: object, words: Any) -> Any:
@@ -135,7 +155,7 @@ def size_bytes(option: str, value: object) -> int:
             raise bad_type(option, value, 'a size like "2GiB" or a number of bytes')
         return positive(option, value)
     try:
-        number = parse_size(value)
+        number = parse_size(encodable(option, value))
     except InvalidInputError as error:
         raise bad(option, value, error.why, error.help) from None
     return positive(option, number)
@@ -157,14 +177,50 @@ def picture_size(value: object) -> tuple[int, int] | None:
 
 def urls(value: object) -> tuple[str, ...]:
     """Return the URLs as strings."""
-    if isinstance(value, (str, os.PathLike)):
-        return (path("urls", value),)
-    if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return (url(value),)
+    if isinstance(value, (bytearray, memoryview)) or not isinstance(value, Iterable):
         raise bad_type("urls", value, "a URL, a path, or a list of them")
-    found = tuple(path("urls", one) for one in value)
+    found = tuple(url(one) for one in value)
     if not found:
         raise bad("urls", value, "there is none", "give at least one URL")
     return found
+
+
+def url(value: object) -> str:
+    """Return a URL, or the path of a file, which need not be text in UTF-8."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bytes):
+        if b"://" in value and not value.startswith(b"file://"):
+            raise bad_type("urls", value, "a URL as str: only paths of files may be bytes")
+        value = os.fsdecode(value)
+    if not isinstance(value, str):
+        raise bad_type("urls", value, "a URL, or the path of a file as str, bytes or os.PathLike")
+    if not value:
+        raise bad("urls", value, "it is empty", "name the data: s3://bucket/train/, or a path")
+    scheme, mark, rest = value.partition("://")
+    if mark and scheme != "file":
+        return encodable("urls", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return _escaped(rest if mark else value)
+    return value
+
+
+def _escaped(name: str) -> str:
+    """Return the URL of a file whose name is no text in UTF-8. A pattern in it stays one."""
+    try:
+        at = os.fsencode(name)
+    except UnicodeEncodeError:
+        # Half a character that stands for no byte.
+        return encodable("urls", name)
+    if not at.startswith(b"/"):
+        at = bytes(pathlib.Path.cwd()) + b"/" + at
+    # Bytes beyond ASCII, and the sign that begins an escape.
+    shown = (f"%{one:02X}" if one >= 0x80 or one == ord("%") else chr(one) for one in at)  # noqa: PLR2004
+    return "file+escaped://" + "".join(shown)
 
 
 def names(option: str, values: tuple[object, ...]) -> tuple[str, ...]:

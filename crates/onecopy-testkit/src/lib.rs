@@ -3,6 +3,7 @@
 //! | module | what it stands in for |
 //! |---|---|
 //! | [`s3`] | an S3 service that behaves: signatures, listings, ranges, uploads |
+//! | [`cloud`] | Google Cloud Storage and Azure Blob Storage, as far as they are read |
 //! | [`fault`] | an S3 service that misbehaves by script, and a simulator of S3's timing |
 //! | [`shards`] | a dataset: WebDataset tars with real JPEGs, the same for the same seed |
 //! | [`tar`] | the tar writer below it, whose headers a test can damage |
@@ -17,6 +18,7 @@
     reason = "a stand-in server moves no payload of ours, so its copies are not counted"
 )]
 
+pub mod cloud;
 pub mod fault;
 mod random;
 pub mod s3;

@@ -14,7 +14,7 @@ mod connection;
 mod listing;
 mod profile;
 mod record;
-mod request;
+pub(crate) mod request;
 mod script;
 mod server;
 mod stop;

@@ -89,14 +89,18 @@ mod tests {
         let parts = commands.flat_map(|line| line.split(" | "));
         let words = parts.map(|part| shlex::split(part.trim()).unwrap());
         let ours = words.filter(|words| words[0] == "onecopy");
-        ours.map(|words| words.into_iter().take_while(|word| word != ">").collect()).collect()
+        ours.map(|words| words.into_iter().take_while(|word| word != ">").collect())
+            .collect()
     }
 
     #[test]
     fn every_command_has_examples_and_each_of_them_parses() {
         let all = Args::command();
         for command in all.get_subcommands().chain([&all]) {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             let calls = calls(&help);
             assert!(!calls.is_empty(), "{} has no examples", command.get_name());
             for call in calls {

@@ -48,6 +48,9 @@ pub(crate) struct ServeArgs {
     /// Serve the folders below this one as buckets
     #[arg(long, value_name = "DIR", conflicts_with = "memory")]
     pub(crate) root: Option<PathBuf>,
+    /// Give files that were there before a CRC64NVME, too, computed once and kept in FILE
+    #[arg(long, value_name = "FILE", requires = "root")]
+    pub(crate) sums: Option<PathBuf>,
     /// Keep objects in memory (the default)
     #[arg(long)]
     pub(crate) memory: bool,

@@ -42,6 +42,9 @@ fn serve(args: &ServeArgs) -> io::Result<()> {
     if let Some(root) = &args.root {
         builder = builder.folder(root);
     }
+    if let Some(file) = &args.sums {
+        builder = builder.sums(file);
+    }
     let server = builder.start()?;
     server.create_bucket(&args.bucket)?;
     if let Some(shards) = args.make_shards {

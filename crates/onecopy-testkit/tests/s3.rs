@@ -322,6 +322,43 @@ fn serves_a_folder_as_objects() {
 }
 
 #[test]
+fn files_that_were_there_before_have_a_checksum_where_that_is_wished_for() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("data/bucket");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("old"), b"123456789").unwrap();
+    let sums = root.path().join("sums");
+    let headers = [("x-amz-checksum-mode", "ENABLED")];
+    let told = |method: &str, headers: &[(&str, &str)]| {
+        let builder = S3Server::builder().anonymous(true);
+        let builder = builder.folder(root.path().join("data")).sums(&sums);
+        let server = builder.start().unwrap();
+        let answer = Client::to(server.addr()).ask(method, "/bucket/old", headers);
+        let sum = answer.header("x-amz-checksum-crc64nvme").to_owned();
+        (sum, answer.header("x-amz-checksum-type").to_owned())
+    };
+    let nothing = (String::new(), String::new());
+    assert_eq!(told("HEAD", &[]), nothing);
+    assert!(!sums.exists(), "nothing is computed that nobody asks for");
+    let ranged = [headers[0], ("Range", "bytes=0-3")];
+    assert_eq!(told("GET", &ranged), nothing, "as S3: not with a range");
+    // The check value of CRC-64/NVME.
+    let right = ("rosUhgp5mIg=".to_owned(), "FULL_OBJECT".to_owned());
+    assert_eq!(told("HEAD", &headers), right);
+    // The next server reads it, and does not compute it.
+    let kept = std::fs::read_to_string(&sums).unwrap();
+    std::fs::write(&sums, kept.replace("rosUhgp5mIg=", "AAAAAAAAAAA=")).unwrap();
+    assert_eq!(told("GET", &headers).0, "AAAAAAAAAAA=");
+    // Another file has another checksum.
+    std::fs::write(folder.join("old"), b"1234567890").unwrap();
+    let now = told("GET", &headers).0;
+    assert!(
+        !["", "AAAAAAAAAAA=", "rosUhgp5mIg="].contains(&&*now),
+        "{now}"
+    );
+}
+
+#[test]
 fn records_requests_and_reuses_connections() {
     let server = open_server();
     server

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use s3s::crypto::{Checksum as _, Crc64Nvme};
 
 use super::body::Pattern;
 use super::request::Request;
@@ -22,6 +25,26 @@ pub(crate) struct Target {
     /// Without quotes.
     pub(crate) etag: String,
     pub(crate) content: Content,
+}
+
+impl Target {
+    /// The checksum of the whole, as S3 writes it.
+    fn crc64nvme(&self) -> String {
+        let mut sum = Crc64Nvme::new();
+        match &self.content {
+            Content::Bytes(bytes) => sum.update(bytes),
+            Content::Pattern(pattern) => {
+                let mut piece = [0; 64 << 10];
+                for offset in (0..self.size).step_by(piece.len()) {
+                    let left = usize::try_from(self.size - offset).unwrap_or(usize::MAX);
+                    let piece = &mut piece[..left.min(64 << 10)];
+                    pattern.fill(offset, piece);
+                    sum.update(piece);
+                }
+            }
+        }
+        BASE64.encode(sum.finalize())
+    }
 }
 
 /// A whole answer.
@@ -172,6 +195,10 @@ pub(crate) fn object(request: &Request, target: &Target, number: u64, faults: &[
     }
     if !has(&Fault::NoETag) {
         answer.set("ETag", shown);
+    }
+    if told.is_none() && has(&Fault::Sum) && request.header("x-amz-checksum-mode").is_some() {
+        answer.set("x-amz-checksum-type", "FULL_OBJECT".to_owned());
+        answer.set("x-amz-checksum-crc64nvme", target.crc64nvme());
     }
     damage_head(&mut answer, length, faults);
     answer

@@ -36,6 +36,7 @@ pub(crate) enum Fault {
     TwoLengths,
     Http10,
     Flip(u64),
+    Sum,
 }
 
 /// A list of faults, parted by `,` or `+`.
@@ -62,6 +63,7 @@ pub(crate) enum Fault {
 /// | `100continue` | 100 and 103 come before the answer |
 /// | `bighead` | a head of more than 64 KiB |
 /// | `dupelen` | two `Content-Length` that differ |
+/// | `sum` | the CRC64NVME of the whole object is told where it is asked for |
 /// | `http10` | the answer is HTTP/1.0, and the connection ends with it |
 ///
 /// `x3` behind a word limits it to the first three GETs of the key, `x*` to none. Without it,
@@ -150,6 +152,7 @@ fn fault(name: &str, value: &str) -> Option<Fault> {
         ("bighead", "") => Fault::BigHead,
         ("dupelen", "") => Fault::TwoLengths,
         ("http10", "") => Fault::Http10,
+        ("sum", "") => Fault::Sum,
         _ => return None,
     })
 }

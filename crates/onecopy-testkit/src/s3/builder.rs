@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::checksums::Checksums;
 use super::folder::FolderStore;
+use super::kept_sums::KeptSums;
 use super::memory::MemoryStore;
 use super::multipart::Uploads;
 use super::record::{Records, RequestRecord};
@@ -34,6 +35,7 @@ pub struct S3Builder {
     region: String,
     bind: String,
     root: Option<PathBuf>,
+    sums: Option<PathBuf>,
     tls: bool,
 }
 
@@ -76,6 +78,14 @@ impl S3Builder {
         self
     }
 
+    /// Gives files of the folder that did not come through this server a CRC64NVME, too: computed when
+    /// it is first asked for, and kept in `file` for the next server.
+    #[must_use]
+    pub fn sums(mut self, file: impl Into<PathBuf>) -> Self {
+        self.sums = Some(file.into());
+        self
+    }
+
     /// Speaks HTTPS, with a certificate of an authority made for this server.
     #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
@@ -88,9 +98,12 @@ impl S3Builder {
     /// # Errors
     /// If the address cannot be bound, the folder cannot be opened, or no thread can be had.
     pub fn start(self) -> io::Result<S3Server> {
-        let store: Arc<dyn Store> = match &self.root {
-            Some(root) => Arc::new(FolderStore::new(root)?),
-            None => Arc::new(MemoryStore::default()),
+        let store: Arc<dyn Store> = match (&self.root, &self.sums) {
+            (Some(root), Some(file)) => {
+                Arc::new(FolderStore::new(root)?.summing(KeptSums::new(file)?))
+            }
+            (Some(root), None) => Arc::new(FolderStore::new(root)?),
+            (None, _) => Arc::new(MemoryStore::default()),
         };
         let uploads = Arc::new(Uploads::default());
         let identity = if self.tls {
@@ -227,6 +240,7 @@ impl S3Server {
             region: "us-east-1".to_owned(),
             bind: "127.0.0.1:0".to_owned(),
             root: None,
+            sums: None,
             tls: false,
         }
     }

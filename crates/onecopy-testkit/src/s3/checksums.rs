@@ -10,6 +10,10 @@ use s3s::{S3Result, s3_error};
 pub(crate) struct Checksums(pub(crate) Checksum);
 
 impl Checksums {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == Checksum::default()
+    }
+
     /// Computes the checksum that S3 gives to every new object of its own accord.
     pub(crate) fn of_own_accord(bytes: &[u8]) -> Self {
         let mut hasher = ChecksumHasher {

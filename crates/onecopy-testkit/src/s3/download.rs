@@ -34,9 +34,18 @@ impl Api {
             input.if_match.as_ref(),
             input.if_none_match.as_ref(),
         )?;
+        // S3 tells checksums on demand, and only with the whole object.
+        let is_told = input.checksum_mode.is_some() && input.range.is_none();
+        let (kept, checksum_type) = self.checksums(&object, is_told)?;
         let (part, content_range) = select(input.range, object.size)?;
         let mut output = GetObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
+            checksum_type,
+            checksum_crc32: kept.checksum_crc32,
+            checksum_crc32c: kept.checksum_crc32c,
+            checksum_crc64nvme: kept.checksum_crc64nvme,
+            checksum_sha1: kept.checksum_sha1,
+            checksum_sha256: kept.checksum_sha256,
             content_length: Some(length(&part)?),
             content_range,
             content_type: content_type(&object),
@@ -46,18 +55,6 @@ impl Api {
             metadata: object.attributes.metadata,
             ..Default::default()
         };
-        // S3 tells checksums on demand, and only with the whole object.
-        if input.checksum_mode.is_some() && input.range.is_none() {
-            let kept = object.attributes.checksums.0;
-            let some = kept != Checksum::default();
-            output.checksum_type =
-                some.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT));
-            output.checksum_crc32 = kept.checksum_crc32;
-            output.checksum_crc32c = kept.checksum_crc32c;
-            output.checksum_crc64nvme = kept.checksum_crc64nvme;
-            output.checksum_sha1 = kept.checksum_sha1;
-            output.checksum_sha256 = kept.checksum_sha256;
-        }
         output.body = Some(body(object.content, &part)?);
         Ok(output)
     }
@@ -76,9 +73,16 @@ impl Api {
             input.if_match.as_ref(),
             input.if_none_match.as_ref(),
         )?;
+        let (kept, checksum_type) = self.checksums(&object, input.checksum_mode.is_some())?;
         let (part, content_range) = select(input.range, object.size)?;
-        let mut output = HeadObjectOutput {
+        let output = HeadObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
+            checksum_type,
+            checksum_crc32: kept.checksum_crc32,
+            checksum_crc32c: kept.checksum_crc32c,
+            checksum_crc64nvme: kept.checksum_crc64nvme,
+            checksum_sha1: kept.checksum_sha1,
+            checksum_sha256: kept.checksum_sha256,
             content_length: Some(length(&part)?),
             content_range,
             content_type: content_type(&object),
@@ -88,18 +92,22 @@ impl Api {
             metadata: object.attributes.metadata,
             ..Default::default()
         };
-        if input.checksum_mode.is_some() {
-            let kept = object.attributes.checksums.0;
-            let some = kept != Checksum::default();
-            output.checksum_type =
-                some.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT));
-            output.checksum_crc32 = kept.checksum_crc32;
-            output.checksum_crc32c = kept.checksum_crc32c;
-            output.checksum_crc64nvme = kept.checksum_crc64nvme;
-            output.checksum_sha1 = kept.checksum_sha1;
-            output.checksum_sha256 = kept.checksum_sha256;
-        }
         Ok(output)
+    }
+
+    /// The checksums to tell of an object, and their type; none where they are not asked for.
+    fn checksums(
+        &self,
+        object: &Object,
+        is_told: bool,
+    ) -> S3Result<(Checksum, Option<ChecksumType>)> {
+        if !is_told {
+            return Ok(Default::default());
+        }
+        let kept = self.store.checksums(object).map_err(internal)?;
+        let kind = ChecksumType::from_static(ChecksumType::FULL_OBJECT);
+        let kind = (!kept.is_empty()).then_some(kind);
+        Ok((kept.0, kind))
     }
 }
 

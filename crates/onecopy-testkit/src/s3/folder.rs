@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use super::checksums::Checksums;
+use super::kept_sums::KeptSums;
 use super::store::{Attributes, Content, New, Object, Store, Summary, Visit};
 
 /// Half-written objects lie here until they are whole; never listed.
@@ -26,6 +28,8 @@ pub(crate) struct FolderStore {
     /// Guards what a file cannot hold: ETag and attributes, valid while the stamp is the same.
     known: Mutex<HashMap<PathBuf, (Stamp, String, Attributes)>>,
     unfinished: AtomicU64,
+    /// Checksums of files that were there before.
+    sums: Option<KeptSums>,
 }
 
 /// Changes whenever the file does.
@@ -66,7 +70,14 @@ impl FolderStore {
             root: root.canonicalize()?,
             known: Mutex::default(),
             unfinished: AtomicU64::new(0),
+            sums: None,
         })
+    }
+
+    /// Gives files that were there before a checksum, too.
+    pub(crate) fn summing(mut self, sums: KeptSums) -> Self {
+        self.sums = Some(sums);
+        self
     }
 
     fn bucket(&self, bucket: &str) -> io::Result<PathBuf> {
@@ -193,6 +204,15 @@ impl Store for FolderStore {
             attributes,
             content: Content::File(path),
         }))
+    }
+
+    fn checksums(&self, object: &Object) -> io::Result<Checksums> {
+        let kept = &object.attributes.checksums;
+        match (&self.sums, &object.content) {
+            // The ETag changes whenever the bytes do.
+            (Some(sums), Content::File(path)) if kept.is_empty() => sums.of(&object.etag, path),
+            _ => Ok(kept.clone()),
+        }
     }
 
     fn put(&self, bucket: &str, key: &str, body: New) -> io::Result<()> {

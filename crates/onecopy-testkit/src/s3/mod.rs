@@ -11,6 +11,7 @@ mod builder;
 mod checksums;
 mod download;
 mod folder;
+mod kept_sums;
 mod list_verbs;
 mod listing;
 mod memory;

@@ -72,6 +72,10 @@ pub(crate) trait Store: Send + Sync + 'static {
     /// Removes an empty bucket; false if it still holds objects.
     fn delete_bucket(&self, bucket: &str) -> io::Result<bool>;
     fn find(&self, bucket: &str, key: &str) -> io::Result<Option<Object>>;
+    /// The checksums of an object that was found.
+    fn checksums(&self, object: &Object) -> io::Result<Checksums> {
+        Ok(object.attributes.checksums.clone())
+    }
     fn put(&self, bucket: &str, key: &str, body: New) -> io::Result<()>;
     /// Removes an object; one that is not there is no error, as with S3.
     fn delete(&self, bucket: &str, key: &str) -> io::Result<()>;

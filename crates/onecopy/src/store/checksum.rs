@@ -1,10 +1,11 @@
 //! Checksums of whole objects, as the store tells them and as the bytes that pass give them.
 
+use aws_lc_rs::digest::{Context, SHA256};
 use crc_fast::{CrcAlgorithm, Digest as Crc};
-use reqsign_core::hash::base64_decode;
-use sha2::{Digest as _, Sha256};
-
 use http::HeaderMap;
+use reqsign_core::hash::{base64_decode, base64_encode};
+
+use super::crc_join::Polynomial;
 
 /// How a checksum is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,15 @@ impl Algorithm {
     /// Whether the checksum of a whole can be made of those of its parts.
     pub(super) const fn joins(self) -> bool {
         self.crc().is_some()
+    }
+
+    const fn polynomial(self) -> Option<Polynomial> {
+        match self {
+            Self::Crc64Nvme => Some(Polynomial::CRC64_NVME),
+            Self::Crc32C => Some(Polynomial::CRC32_C),
+            Self::Crc32 => Some(Polynomial::CRC32),
+            Self::Sha256 => None,
+        }
     }
 
     const fn crc(self) -> Option<CrcAlgorithm> {
@@ -109,8 +119,9 @@ pub struct Sum {
 
 #[derive(Clone)]
 enum State {
-    Crc(Crc),
-    Sha256(Sha256),
+    /// With its tables of 300 bytes aside.
+    Crc(Box<Crc>),
+    Sha256(Context),
 }
 
 impl std::fmt::Debug for State {
@@ -122,14 +133,21 @@ impl std::fmt::Debug for State {
 impl Sum {
     pub(super) fn new(algorithm: Algorithm) -> Self {
         let state = match algorithm.crc() {
-            Some(crc) => State::Crc(Crc::new(crc)),
-            None => State::Sha256(Sha256::new()),
+            Some(crc) => State::Crc(Box::new(Crc::new(crc))),
+            None => State::Sha256(Context::new(&SHA256)),
         };
         Self {
             algorithm,
             state,
             len_bytes: 0,
         }
+    }
+
+    /// The checksum of `bytes` alone.
+    pub(super) fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
+        let mut sum = Self::new(algorithm);
+        sum.update(bytes);
+        sum
     }
 
     pub(super) fn algorithm(&self) -> Algorithm {
@@ -151,13 +169,16 @@ impl Sum {
 
     /// The checksum of these bytes with those of `next` behind them; none where the algorithm cannot tell.
     pub(super) fn joined(mut self, next: &Self) -> Option<Self> {
-        let (State::Crc(crc), State::Crc(more)) = (&mut self.state, &next.state) else {
+        let (State::Crc(first), State::Crc(more)) = (&self.state, &next.state) else {
             return None;
         };
         if self.algorithm != next.algorithm {
             return None;
         }
-        crc.combine(more);
+        let (crc, polynomial) = (self.algorithm.crc()?, self.algorithm.polynomial()?);
+        let whole = polynomial.joined(first.finalize(), more.finalize(), next.len_bytes);
+        let going_on = Crc::new_with_init_state(crc, whole ^ polynomial.ones());
+        self.state = State::Crc(Box::new(going_on));
         self.len_bytes += next.len_bytes;
         Some(self)
     }
@@ -171,6 +192,11 @@ impl Sum {
         }
     }
 
+    /// The checksum as the headers of S3 have it.
+    pub(super) fn base64(&self) -> String {
+        base64_encode(&self.value())
+    }
+
     /// The checksum, highest byte first.
     pub(super) fn value(&self) -> Vec<u8> {
         match &self.state {
@@ -181,7 +207,7 @@ impl Sum {
                     .skip(8 - self.algorithm.len_bytes())
                     .collect()
             }
-            State::Sha256(sha) => sha.clone().finalize().into_iter().collect(),
+            State::Sha256(sha) => sha.clone().finish().as_ref().into(),
         }
     }
 }
@@ -217,6 +243,7 @@ mod tests {
             let header = format!("x-amz-checksum-{}: {base64}", algorithm.name());
             let expected = expected(&header).unwrap();
             assert!(expected.is(&sum), "{algorithm:?}");
+            assert_eq!(sum.base64(), base64);
             sum.update(b"0");
             assert!(!expected.is(&sum), "{algorithm:?}");
         }
@@ -226,17 +253,18 @@ mod tests {
     fn parts_join_to_the_whole_wherever_they_are_cut() {
         let bytes: Vec<u8> = (0..1000_u32).map(|at| (at * at).to_le_bytes()[1]).collect();
         for algorithm in Algorithm::ALL {
-            let of = |bytes: &[u8]| {
-                let mut sum = Sum::new(algorithm);
-                sum.update(bytes);
-                sum
-            };
+            let of = |bytes: &[u8]| Sum::of(algorithm, bytes);
             for cut in [0, 1, 7, 512, 999, 1000] {
                 let joined = of(&bytes[..cut]).joined(&of(&bytes[cut..]));
                 assert_eq!(joined.is_some(), algorithm.joins());
                 if let Some(joined) = joined {
                     assert_eq!(joined.value(), of(&bytes).value(), "{algorithm:?} {cut}");
                     assert_eq!(joined.len_bytes(), 1000);
+                    // What was joined goes on as any other.
+                    let (mut joined, mut whole) = (joined, of(&bytes));
+                    joined.update(&bytes[..33]);
+                    whole.update(&bytes[..33]);
+                    assert_eq!(joined.value(), whole.value(), "{algorithm:?} {cut}");
                 }
             }
         }

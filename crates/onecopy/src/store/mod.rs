@@ -11,11 +11,12 @@
 //! | `write` | what stores that can be written to promise |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
 //! | `small_file` | profiles, keys and certificates, read with a limit |
-//! | `origin`, `ranged`, `retry`, `checksum` | what is common to stores on HTTP: asking, believing, asking again |
+//! | `origin`, `ranged`, `retry`, `checksum`, `crc_join` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
 mod braces;
 mod checksum;
+mod crc_join;
 mod dates;
 mod escape;
 mod file;

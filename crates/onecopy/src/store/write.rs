@@ -1,6 +1,6 @@
 //! What stores that can be written to promise.
 
-use super::{BoxFuture, Checksum, ETag, Key, Object};
+use super::{BoxFuture, Checksum, ETag, Key, Object, Sum};
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
@@ -63,7 +63,7 @@ pub struct Part {
     /// Its length in bytes.
     pub len_bytes: u64,
     /// The CRC64NVME that was sent with it, where one was.
-    pub crc64nvme: Option<u64>,
+    pub crc64nvme: Option<Sum>,
 }
 
 /// An object that was written.

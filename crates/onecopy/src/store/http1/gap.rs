@@ -32,6 +32,9 @@ impl<'a> Gap<'a> {
     }
 
     /// Takes what is filled into `sum`, piece by piece, while the caches of the core still hold it.
+    ///
+    /// The pieces are those that `recv` brings. To ask for less at once, so that they stay in the nearest cache, was
+    /// measured (64 KiB to 2 MiB): it costs `recv` ten times what it spares the sum.
     pub(in crate::store) fn summed(mut self, sum: Option<&'a mut Sum>) -> Self {
         self.sum = sum;
         self

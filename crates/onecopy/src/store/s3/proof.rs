@@ -4,11 +4,11 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use crc_fast::CrcAlgorithm::Crc64Nvme;
 use md5::{Digest, Md5};
 use reqsign_core::hash::{base64_encode, hex_sha256};
 
 use super::super::Part;
+use super::super::checksum::Sum;
 
 /// What vouches for a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,28 +31,11 @@ pub(super) fn md5(body: &[u8]) -> String {
     base64_encode(&Md5::digest(body))
 }
 
-pub(super) fn crc64nvme(body: &[u8]) -> u64 {
-    crc_fast::checksum(Crc64Nvme, body)
-}
-
-/// A checksum as S3 writes it.
-pub(super) fn base64(crc: u64) -> String {
-    base64_encode(&crc.to_be_bytes())
-}
-
 /// The CRC64NVME of parts put together, where each has one.
-pub(super) fn whole(parts: &[Part]) -> Option<u64> {
-    let mut parts = parts.iter();
-    let first = parts.next()?.crc64nvme?;
-    parts.try_fold(first, |whole, part| {
-        let next = part.crc64nvme?;
-        Some(crc_fast::checksum_combine(
-            Crc64Nvme,
-            whole,
-            next,
-            part.len_bytes,
-        ))
-    })
+pub(super) fn whole(parts: &[Part]) -> Option<Sum> {
+    let mut sums = parts.iter().map(|part| part.crc64nvme.as_ref());
+    let first = sums.next()??.clone();
+    sums.try_fold(first, |whole, next| whole.joined(next?))
 }
 
 /// Runs `work`, and says how long it kept a core busy: system calls and encryption, and no waiting.
@@ -73,14 +56,12 @@ pub(super) async fn busy<T>(work: impl Future<Output = T>) -> (T, Duration) {
 mod tests {
     use super::*;
     use crate::store::ETag;
+    use crate::store::checksum::Algorithm;
 
     #[test]
     fn digests_are_written_as_the_service_writes_them() {
         assert!(sha256(b"").starts_with("e3b0c44298fc1c14"));
         assert_eq!(md5(b""), "1B2M2Y8AsgTpgAmY7PhCfg==");
-        // The check value of CRC-64/NVME.
-        assert_eq!(crc64nvme(b"123456789"), 0xAE8B_1486_0A79_9888);
-        assert_eq!(base64(0xAE8B_1486_0A79_9888), "rosUhgp5mIg=");
     }
 
     #[test]
@@ -89,15 +70,17 @@ mod tests {
             number,
             etag: ETag("x".into()),
             len_bytes: text.len() as u64,
-            crc64nvme: is_known.then(|| crc64nvme(text)),
+            crc64nvme: is_known.then(|| Sum::of(Algorithm::Crc64Nvme, text)),
         };
         let parts = [
             part(1, b"1234", true),
             part(2, b"", true),
             part(3, b"56789", true),
         ];
-        assert_eq!(whole(&parts), Some(crc64nvme(b"123456789")));
-        assert_eq!(whole(&[part(1, b"1", true), part(2, b"2", false)]), None);
-        assert_eq!(whole(&[]), None);
+        // The check value of CRC-64/NVME.
+        assert_eq!(whole(&parts).unwrap().base64(), "rosUhgp5mIg=");
+        assert!(whole(&[part(1, b"1", true), part(2, b"2", false)]).is_none());
+        assert!(whole(&[part(1, b"1", false), part(2, b"2", true)]).is_none());
+        assert!(whole(&[]).is_none());
     }
 }

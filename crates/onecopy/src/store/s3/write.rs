@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
+use super::super::checksum::{Algorithm, Sum};
 use super::super::http1::{Answer, Failure};
 use super::super::origin::{self, Origin};
 use super::super::retry::Retry;
@@ -120,12 +121,12 @@ impl S3Store {
         mut asked: Asked<'a>,
         hop: &'a OpenHop,
         body: Slice,
-    ) -> (Asked<'a>, Option<u64>) {
+    ) -> (Asked<'a>, Option<Sum>) {
         let proof = self.proof();
-        let crc64nvme = (proof == Proof::Crc64Nvme).then(|| proof::crc64nvme(&body));
-        match (proof, crc64nvme) {
+        let crc64nvme = (proof == Proof::Crc64Nvme).then(|| Sum::of(Algorithm::Crc64Nvme, &body));
+        match (proof, &crc64nvme) {
             (Proof::Sha256, _) => asked.set("x-amz-content-sha256", &proof::sha256(&body)),
-            (_, Some(crc)) => asked.set("x-amz-checksum-crc64nvme", &proof::base64(crc)),
+            (_, Some(crc)) => asked.set("x-amz-checksum-crc64nvme", &crc.base64()),
             _ => {}
         }
         asked.body = Bytes::from_owner(Payload(body));
@@ -167,7 +168,7 @@ fn part(
     number: u32,
     len_bytes: u64,
     stored: Stored,
-    crc64nvme: Option<u64>,
+    crc64nvme: Option<Sum>,
 ) -> Result<Part, Failure> {
     let etag = stored
         .etag
@@ -294,7 +295,7 @@ impl Writer for S3Store {
                 .with_xml(write_xml::complete(parts))
                 .told_by("CompleteMultipartUploadResult");
             if let Some(crc) = proof::whole(parts) {
-                asked.set("x-amz-checksum-crc64nvme", &proof::base64(crc));
+                asked.set("x-amz-checksum-crc64nvme", &crc.base64());
                 asked.set("x-amz-checksum-type", "FULL_OBJECT");
             }
             match self.told_or(&asked).await {

@@ -19,8 +19,8 @@ pub(super) fn complete(parts: &[Part]) -> String {
             "<Part><PartNumber>{}</PartNumber><ETag>{tag}</ETag>",
             part.number
         );
-        if let Some(crc) = part.crc64nvme {
-            let crc = super::proof::base64(crc);
+        if let Some(crc) = &part.crc64nvme {
+            let crc = crc.base64();
             let _always_ok = write!(xml, "<ChecksumCRC64NVME>{crc}</ChecksumCRC64NVME>");
         }
         xml.push_str("</Part>");

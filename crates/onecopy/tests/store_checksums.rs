@@ -4,11 +4,12 @@
 mod store_scripted;
 mod store_signed;
 use onecopy::buffer::Slab;
-use onecopy::config::StoreConfig;
+use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::ledger::{Ledger, Report};
 use onecopy::route::Hop;
 use onecopy::store::Source;
 use onecopy::{Error, ErrorKind};
+use onecopy_testkit::fault::{FaultServer, fill};
 use store_scripted::{Server, Then, raw, serve_with};
 
 /// Reads ranges one after the other; the first error ends it.
@@ -177,4 +178,114 @@ async fn wrong_bytes_are_an_error_and_never_delivered_as_the_whole() {
     let error = read.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.why().contains("crc32"), "{error:#}");
+}
+
+/// The key of an object of the fault server that has a checksum, and an open source of it.
+fn faulty(server: &FaultServer, faults: &str, len: usize) -> (Source, Vec<u8>) {
+    let key = format!("sum,{faults}/{len}/object");
+    let config = StoreConfig {
+        endpoint_url: Some(server.endpoint()),
+        is_anonymous: true,
+        limits: Limits {
+            stall_timeout: std::time::Duration::from_millis(1000),
+            ..Limits::default()
+        },
+        variables: Variables::only([("A", "b")]),
+        ..StoreConfig::default()
+    };
+    let mut right = vec![0; len];
+    fill(&key, 0, &mut right);
+    (
+        store_signed::open(&format!("s3://bkt/{key}"), &config),
+        right,
+    )
+}
+
+/// Longer than what is received at once.
+const LONG: usize = (2 << 20) + 12_345;
+
+#[tokio::test]
+async fn no_byte_is_summed_twice_or_left_out_however_bodies_come() {
+    let server = FaultServer::start().unwrap();
+    for faults in [
+        "ok",
+        "cut=33333",
+        "cut=1x3",
+        "reset=1000003",
+        "stall=777777",
+        "chunked",
+        "chunked,cut=12345",
+        "chunked,splithead,cut=1048577",
+        "http10,cut=65537",
+    ] {
+        for ranges in [
+            &[(0, LONG)][..],
+            &[(0, 1_048_577), (1_048_577, LONG - 1_048_577)],
+        ] {
+            let (mut source, right) = faulty(&server, faults, LONG);
+            if ranges.len() == 1 {
+                source.object.len_bytes = Some(LONG as u64);
+            }
+            let (read, report) = read_all(&source, ranges).await;
+            assert!(read.unwrap().concat() == right, "{faults}");
+            assert_eq!(verified(&report), [("crc64nvme", 1)], "{faults}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn damage_before_a_resumed_body_is_found_and_asked_for_again_on_another_connection() {
+    let server = FaultServer::start().unwrap();
+    let (mut source, right) = faulty(&server, "cut=33333,flip=1000", 100_001);
+    source.object.len_bytes = Some(100_001);
+    let (read, report) = read_all(&source, &[(0, 100_001)]).await;
+    assert!(read.unwrap().concat() == right);
+    assert_eq!(verified(&report), [("crc64nvme", 1)]);
+    assert_eq!(report.retries.by_cause["checksum"], 1);
+    let connections: Vec<u64> = server.requests().iter().map(|r| r.connection).collect();
+    assert_eq!(connections, [0, 1, 2]);
+    // Where it is damaged each time, it is delivered never: the resumed part this time, too.
+    let (mut source, _) = faulty(&server, "cut=33333,flip=1000x*", 100_001);
+    source.object.len_bytes = Some(100_001);
+    let (read, report) = read_all(&source, &[(0, 100_001)]).await;
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(verified(&report), []);
+}
+
+#[tokio::test]
+async fn a_range_that_was_taken_over_is_summed_once() {
+    let server = FaultServer::start().unwrap();
+    let (warm, _) = faulty(&server, "ok", 20 * 300_000);
+    let warming: Vec<_> = (0..20).map(|at| (at * 300_000, 300_000)).collect();
+    assert!(read_all(&warm, &warming).await.0.is_ok());
+    let key = "sum,rate=200kBpsx1/2000001/slow";
+    let mut slow = warm.clone();
+    slow.object.key = onecopy::store::Key::new(key);
+    slow.object.url = format!("s3://bkt/{key}").into();
+    let (read, report) = read_all(&slow, &[(0, 2_000_001)]).await;
+    let mut right = vec![0; 2_000_001];
+    fill(key, 0, &mut right);
+    assert!(read.unwrap().concat() == right);
+    assert_eq!(report.retries.by_cause["slow"], 1);
+    assert_eq!(verified(&report), [("crc64nvme", 1)]);
+}
+
+#[tokio::test]
+async fn what_an_odd_answer_makes_void_is_summed_anew() {
+    let gets = onecopy::sync::AtomicUsize::new(0);
+    let server = serve_with(move |request| {
+        if request.starts_with("HEAD") {
+            let head = format!("HTTP/1.1 200 OK\nContent-Length: 1000\nETag: \"v1\"{CRC32}");
+            return Some((raw(&head, b""), Then::Keep));
+        }
+        Some(match gets.fetch_add(1, onecopy::sync::Ordering::Relaxed) {
+            0 => (store_scripted::part(0, 401, 77), Then::Close),
+            1 => (store_scripted::part(78, 401, 323), Then::Close),
+            2 => (store_scripted::part(0, 401, 401), Then::Keep),
+            _ => (store_scripted::part(401, 1000, 599), Then::Keep),
+        })
+    });
+    let (read, report) = read_all(&source(&server, None), &[(0, 401), (401, 599)]).await;
+    assert_eq!(read.unwrap().concat(), store_scripted::body(0, 1000));
+    assert_eq!(verified(&report), [("crc32", 1)]);
 }

@@ -2,7 +2,7 @@
 
 use http::{Method, header};
 
-use super::checksum::Sum;
+use super::checksum::{Checksum, Sum};
 use super::http1::{Answer, Body, Failure, Gap};
 use super::origin::{self, ContentRange, Origin};
 use super::retry::Retry;
@@ -27,6 +27,8 @@ struct Reading<'a> {
     is_whole: bool,
     /// The checksum over what is filled, where it can be held against the store's.
     sum: Option<Sum>,
+    /// What the answer with the whole of the object said that this must come to.
+    expected: Option<Checksum>,
 }
 
 /// Reads from `offset` on into `target`, as [`super::Store::read_into`] promises.
@@ -50,6 +52,7 @@ pub(super) async fn read_into(
         filled: 0,
         is_whole,
         sum: None,
+        expected: None,
     };
     if reading.object.len_bytes.is_some_and(|len| offset > len) {
         return Err(reading.error(past_the_end(reading.object.len_bytes)));
@@ -63,7 +66,7 @@ pub(super) async fn read_into(
         if let Err(failure) = reading.go_on().await {
             if failure.is_odd() {
                 // Nothing of an odd answer counts, and it may have written over what was there.
-                reading.filled = 0;
+                reading.begin_anew();
             }
             let next = retry.after(failure).await;
             next.map_err(|failure| reading.error(failure))?;
@@ -94,6 +97,13 @@ impl Reading<'_> {
 
     fn is_done(&self) -> bool {
         self.filled >= self.want()
+    }
+
+    /// What was filled does not count any more, nor does its checksum.
+    fn begin_anew(&mut self) {
+        self.filled = 0;
+        self.expected = None;
+        self.sum = self.sum.take().map(|sum| Sum::new(sum.algorithm()));
     }
 
     fn error(&self, failure: Failure) -> Error {
@@ -195,6 +205,9 @@ impl Reading<'_> {
         if self.offset + self.filled < got_to {
             return Err(short(got_to - self.offset - self.filled));
         }
+        if self.is_done() {
+            self.verify()?;
+        }
         // All that was asked for is here: what becomes of the connection is no longer this range's business.
         if let Err(failure) = body.finish().await {
             tracing::debug!(
@@ -221,11 +234,11 @@ impl Reading<'_> {
             return Err(ignores_ranges());
         }
         self.learn(&answer);
-        self.filled = 0;
-        let expected = self.origin.expected(&answer.head);
-        self.sum = expected
-            .as_ref()
-            .map(|expected| Sum::new(expected.algorithm));
+        self.begin_anew();
+        self.expected = self.origin.expected(&answer.head);
+        if let Some(expected) = &self.expected {
+            self.sum = Some(expected.begin());
+        }
         let mut body = answer.body;
         if body.is_unproven() && len.is_none() {
             self.hop.ledger().warned("length_unproven");
@@ -236,6 +249,10 @@ impl Reading<'_> {
         {
             return Err(short(len - self.filled));
         }
+        if len.is_some() {
+            self.object.len_bytes = len;
+            self.verify()?;
+        }
         if !body.finish().await? {
             return Err(if len.is_some() {
                 Failure::corrupt("the body is longer than the object")
@@ -244,18 +261,30 @@ impl Reading<'_> {
             });
         }
         self.object.len_bytes = Some(self.filled);
-        if let (Some(expected), Some(sum)) = (expected, self.sum.take()) {
-            if !expected.is(&sum) {
-                self.filled = 0;
-                // What went wrong on the way does so once.
-                let mut failure = origin::wrong_bytes(expected.algorithm);
-                failure.is_worth_retrying = true;
-                failure.most_tries = Some(2);
-                return Err(failure);
-            }
+        self.verify()
+    }
+
+    /// Holds what is filled against the checksum that came along with the whole of the object: over one answer, or over the
+    /// ranges that it was resumed by. Before a connection is handed on, so that the next try is on another one.
+    fn verify(&mut self) -> Result<(), Failure> {
+        let Some(expected) = self.expected.take() else {
+            return Ok(());
+        };
+        let is_whole = |sum: &&Sum| self.object.len_bytes == Some(sum.len_bytes());
+        let Some(sum) = self.sum.as_ref().filter(is_whole) else {
+            return Ok(());
+        };
+        if expected.is(sum) {
             self.hop.ledger().verified(expected.algorithm.name());
+            self.sum = None;
+            return Ok(());
         }
-        Ok(())
+        self.begin_anew();
+        // What went wrong on the way does so once.
+        let mut failure = origin::wrong_bytes(expected.algorithm);
+        failure.is_worth_retrying = true;
+        failure.most_tries = Some(2);
+        Err(failure)
     }
 
     /// 416: the object ends at or before `from`. That is its end where its length was not known, and a change where it

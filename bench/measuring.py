@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import io
 import json
 import os
@@ -29,6 +30,7 @@ TESTKIT = ROOT / "target" / "release" / "onecopy-testkit"
 TOOLS = ROOT / "target" / "bench-tools"
 DATA = ROOT / "target" / "bench-data"
 RIVALS_PYTHON = ROOT / "target" / "rivals" / "bin" / "python"
+SUMS = DATA / "checksums"
 BUCKET = "bench"
 KEY_ID, SECRET, REGION = "benchkey", "benchsecret", "us-east-1"
 MIB = 1 << 20
@@ -82,10 +84,13 @@ def run(command: Command, env: dict[str, str] | None = None, timeout: float = 30
 
 
 @contextlib.contextmanager
-def serving(root: Path, *, ca_bundle: Path | None = None) -> Iterator[int]:
+def serving(
+    root: Path, *, ca_bundle: Path | None = None, has_sums: bool = False
+) -> Iterator[int]:
     """Serve the folders below root as buckets; gives the port.
 
-    Over HTTPS where a ca_bundle is named: DIR/ca.pem, which the server writes.
+    Over HTTPS where a ca_bundle is named: DIR/ca.pem, which the server writes. With has_sums it
+    gives a CRC64NVME of every object to those who ask for it, as S3 does.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -105,6 +110,8 @@ def serving(root: Path, *, ca_bundle: Path | None = None) -> Iterator[int]:
     if ca_bundle is not None:
         ca_bundle.unlink(missing_ok=True)
         command = [*command, "--tls", ca_bundle.parent]
+    if has_sums:
+        command = [*command, "--sums", SUMS]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out)
         os.sched_setaffinity(process.pid, {SERVER_CORE})
@@ -167,6 +174,25 @@ def warm(keys: list[str]) -> None:
         with (DATA / BUCKET / key).open("rb", buffering=0) as file:
             while file.read(MIB):
                 pass
+
+
+def sum_up(keys: list[str]) -> None:
+    """Let the server compute the checksums of these objects, so that it does not during a run."""
+    with serving(DATA, has_sums=True) as port:
+        for key in keys:
+            asking = http.client.HTTPConnection("127.0.0.1", port)
+            asking.request("HEAD", f"/{BUCKET}/{key}", headers={"x-amz-checksum-mode": "ENABLED"})
+            told = asking.getresponse()
+            asking.close()
+            if not told.getheader("x-amz-checksum-crc64nvme"):
+                raise RuntimeError(f"the server gives no checksum of {key}: {told.status}")
+
+
+def need_verified(run: Run, objects: int) -> None:
+    """See to it that a run held so many objects against their checksums."""
+    verified = sum(run.answer["verified"].values())
+    if verified != objects:
+        raise RuntimeError(f"{verified} of {objects} objects were held against their checksums")
 
 
 def onecopy_bench(

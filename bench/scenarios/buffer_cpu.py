@@ -4,8 +4,8 @@ Both read the same objects from the same server, in turns. The floor is given bo
 (whole objects, and the ranges that onecopy asks for), and the cheaper one counts. Of both the whole
 process is charged, from exec to exit: both touch the memory that they keep, once. The ratio is
 taken in each turn, and the median of the ratios is given. onecopy holds the bytes against the
-checksum that the server has of them, which the floor does not; so it is run without that, too, and
-the claim is about the run with it.
+checksum that the server has of them (CRC64NVME), which the floor does not; so it is run without
+that, too, and the claim is about the run with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,19 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from measuring import DATA, GB, MIB, RANGE_BYTES, floor, make_objects, onecopy_bench, serving, warm
+from measuring import (
+    DATA,
+    GB,
+    MIB,
+    RANGE_BYTES,
+    floor,
+    make_objects,
+    need_verified,
+    onecopy_bench,
+    serving,
+    sum_up,
+    warm,
+)
 from scenarios import Verdict
 
 if TYPE_CHECKING:
@@ -38,14 +50,16 @@ def measure(runs: int) -> Iterator[dict[str, Any]]:
     """Run the clients in turns."""
     keys = make_objects(FOLDER, OBJECTS, OBJECT_BYTES)
     warm(keys)
+    sum_up(keys)
     options = ["--connections", str(CONNECTIONS), "--memory", "256MiB"]
     for _ in range(runs):
         # A fresh server each time: none gains from what the last one left there.
-        with serving(DATA) as port:
+        with serving(DATA, has_sums=True) as port:
             for way, size in (("whole", None), ("ranges", RANGE_BYTES)):
                 done = floor(port, keys, CONNECTIONS, MEMORY, range_bytes=size)
                 yield row(f"floor, {way}", done.answer["bytes"], done, done.cpu)
             done = onecopy_bench(port, keys, "buffer", *options)
+            need_verified(done, OBJECTS)
             yield row("onecopy", done.answer["payload_bytes"], done, done.cpu)
             done = onecopy_bench(port, keys, "buffer", *options, "--no-verify-checksum")
             yield row("onecopy, unverified", done.answer["payload_bytes"], done, done.cpu)

@@ -62,7 +62,7 @@ def fetch(client: str, port: int, folder: str, keys: list[str]) -> dict[str, Any
         options = ["--connections", str(CONNECTIONS), "--memory", str(MEMORY)]
         if client == "onecopy, unverified":
             options += ["--no-verify-checksum"]
-        done = onecopy_bench(port, [f"beside-{folder}/"], "buffer", *options)
+        done = onecopy_bench(port, [f"beside-{folder}/**"], "buffer", *options)
         if client == "onecopy":
             need_verified(done, len(keys))
         read = done.answer["payload_bytes"]

@@ -20,6 +20,10 @@ const CHUNK_BYTES: u64 = 256 << 10;
 /// A limited rate is kept in steps of this: 50 a second are smooth enough and cost nothing.
 const STEP: Duration = Duration::from_millis(20);
 
+/// A rate that fell behind is made up for within this: a timer that is late by some steps costs no bytes, and a client that
+/// did not read for longer gets no more at once than a link would have kept for it.
+const CATCH_UP: Duration = Duration::from_millis(50);
+
 /// How a connection ends.
 enum End {
     /// It may bear another request.
@@ -308,14 +312,18 @@ impl Pace {
         self.rate.map_or(CHUNK_BYTES, step)
     }
 
-    /// Waits until the bytes that were sent are due. Time in which the client did not read is
-    /// made up for within one step only, as on a real connection.
+    /// Waits until the bytes that were sent are due. Time that was lost is made up for within
+    /// [`CATCH_UP`] only.
     fn wait(&mut self, core: &Core, bytes: u64) {
         let Some(rate) = self.rate else { return };
-        let now = Instant::now();
-        self.due = self.due.max(now.checked_sub(STEP).unwrap_or(now));
-        self.due += Duration::from_secs_f64(whole(bytes) / rate);
+        self.due = self.next(Instant::now(), bytes, rate);
         core.stop.wait_until(self.due);
+    }
+
+    /// When `bytes` that were sent by `now` are due.
+    fn next(&self, now: Instant, bytes: u64, rate: f64) -> Instant {
+        let kept = self.due.max(now.checked_sub(CATCH_UP).unwrap_or(now));
+        kept + Duration::from_secs_f64(whole(bytes) / rate)
     }
 }
 
@@ -334,5 +342,30 @@ fn take<'b>(
             pattern.fill(at, buffer);
             Ok(buffer)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_timers_cost_no_bytes_and_a_pause_gives_none_away() {
+        let began = Instant::now();
+        let mut pace = Pace {
+            rate: Some(50e6),
+            due: began,
+        };
+        // Each piece of 5 ms is sent, and each timer is late by 40 ms.
+        let step = Duration::from_millis(5);
+        for number in 1..=100 {
+            let late = pace.due + Duration::from_millis(40);
+            pace.due = pace.next(late, 250_000, 50e6);
+            assert_eq!(pace.due, began + number * step);
+        }
+        // Nobody read for a second: all but the last of it is gone.
+        let now = pace.due + Duration::from_secs(1);
+        pace.due = pace.next(now, 250_000, 50e6);
+        assert_eq!(pace.due, now - CATCH_UP + step);
     }
 }

@@ -4,7 +4,9 @@ use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::http1::{Answer, Client, Endpoint, Failure, Head, Request, retry_after};
 use super::origin::{self, Origin};
-use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, ranged};
+use super::{
+    BoxFuture, Filled, Key, ListPage, ListRequest, Object, Pace, Store, Taker, Target, ranged,
+};
 use crate::buffer::Slab;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
@@ -206,6 +208,28 @@ impl Store for HttpStore {
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>> {
         Box::pin(ranged::read_into(self, hop, object, offset, target))
+    }
+
+    fn read_run<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+        taker: &'a mut dyn Taker,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        Box::pin(ranged::read_run(
+            self,
+            hop,
+            object,
+            offset,
+            target,
+            Some(taker),
+        ))
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        Some(self.client.pace())
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores`, `pages` | from what people write to objects and their stores |
 //! | `s3/`, `http`, `file` | the stores |
+//! | `pace` | what reading is like just now |
 //! | `write` | what stores that can be written to promise |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
 //! | `small_file` | profiles, keys and certificates, read with a limit |
@@ -26,6 +27,7 @@ mod http;
 mod http1;
 mod object;
 mod origin;
+mod pace;
 mod pages;
 mod ranged;
 mod resolve;
@@ -44,6 +46,7 @@ pub use files_below::FilesBelow;
 pub use glob::Glob;
 pub(crate) use http1::files_left;
 pub use object::{ETag, Key, Object};
+pub use pace::Pace;
 pub use pages::Pages;
 pub use resolve::{
     Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
@@ -81,6 +84,17 @@ pub struct Filled {
     pub len_bytes: u64,
     /// The object with what the answer told: its length and ETag are now known.
     pub object: Object,
+}
+
+/// Whoever takes what a read brings before the read is over.
+pub trait Taker: Send + Debug {
+    /// The object as an answer tells it, before any byte of that answer is there. Once for every answer.
+    fn told(&mut self, object: &Object) {
+        let _nothing_to_learn = object;
+    }
+
+    /// The first slab of the target that was not handed over yet, full.
+    fn full(&mut self, object: &Object, slab: Slab);
 }
 
 /// One page of a listing.
@@ -133,6 +147,34 @@ pub trait Store: Send + Sync + Debug {
         offset: u64,
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>>;
+
+    /// Reads as [`Store::read_into`] does, in one request where nothing goes wrong, and hands the slabs of the target over
+    /// one by one as they become full. What was not handed over is in the answer: the last slab, and all of them where they
+    /// count only together (an object that is read whole and held against its checksum).
+    ///
+    /// # Copies
+    ///
+    /// As [`Store::read_into`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::read_into`]; what was handed over before is right.
+    fn read_run<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+        taker: &'a mut dyn Taker,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        let _all_at_the_end = taker;
+        self.read_into(hop, object, offset, target)
+    }
+
+    /// What reading is like just now. None where it waits for no network.
+    fn pace(&self) -> Option<Pace> {
+        None
+    }
 
     /// Looks an object up without reading it.
     ///

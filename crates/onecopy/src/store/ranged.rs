@@ -6,7 +6,7 @@ use super::checksum::{Checksum, Sum};
 use super::http1::{Answer, Body, Failure, Gap};
 use super::origin::{self, ContentRange, Origin};
 use super::retry::Retry;
-use super::{Filled, Object, Target};
+use super::{Filled, Object, Taker, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::size::to_usize;
@@ -29,6 +29,9 @@ struct Reading<'a> {
     sum: Option<Sum>,
     /// What the answer with the whole of the object said that this must come to.
     expected: Option<Checksum>,
+    /// The checksum over what was handed over.
+    handed: Option<Sum>,
+    taker: Option<&'a mut dyn Taker>,
 }
 
 /// Reads from `offset` on into `target`, as [`super::Store::read_into`] promises.
@@ -38,6 +41,18 @@ pub(super) async fn read_into(
     object: &Object,
     offset: u64,
     target: Target,
+) -> Result<Filled> {
+    read_run(origin, hop, object, offset, target, None).await
+}
+
+/// The same, handing over what is full, as [`super::Store::read_run`] promises.
+pub(super) async fn read_run<'a>(
+    origin: &'a dyn Origin,
+    hop: &'a OpenHop,
+    object: &'a Object,
+    offset: u64,
+    target: Target,
+    taker: Option<&'a mut dyn Taker>,
 ) -> Result<Filled> {
     let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
     let object = object.clone();
@@ -53,6 +68,8 @@ pub(super) async fn read_into(
         is_whole,
         sum: None,
         expected: None,
+        handed: None,
+        taker,
     };
     if reading.object.len_bytes.is_some_and(|len| offset > len) {
         return Err(reading.error(past_the_end(reading.object.len_bytes)));
@@ -60,10 +77,17 @@ pub(super) async fn read_into(
     if !is_whole && !reading.is_done() {
         let summing = origin.summing(&reading.object, hop.ledger()).await;
         reading.sum = summing.map(Sum::new);
+        reading.handed.clone_from(&reading.sum);
     }
     let mut retry = Retry::counted(origin.client(), hop.ledger());
     while !reading.is_done() {
+        let began = reading.offset;
         if let Err(failure) = reading.go_on().await {
+            if reading.offset > began {
+                // What was handed over went well; the next slab has its own tries.
+                retry.succeeded();
+                retry = Retry::counted(origin.client(), hop.ledger());
+            }
             if failure.is_odd() {
                 // Nothing of an odd answer counts, and it may have written over what was there.
                 reading.begin_anew();
@@ -99,11 +123,11 @@ impl Reading<'_> {
         self.filled >= self.want()
     }
 
-    /// What was filled does not count any more, nor does its checksum.
+    /// What was filled and not handed over does not count any more, nor does its checksum.
     fn begin_anew(&mut self) {
         self.filled = 0;
         self.expected = None;
-        self.sum = self.sum.take().map(|sum| Sum::new(sum.algorithm()));
+        self.sum.clone_from(&self.handed);
     }
 
     fn error(&self, failure: Failure) -> Error {
@@ -122,7 +146,7 @@ impl Reading<'_> {
     async fn go_on(&mut self) -> Result<(), Failure> {
         let from = self.offset + self.filled;
         let to = self.offset.saturating_add(self.want());
-        let is_whole = self.is_whole && self.filled == 0;
+        let is_whole = self.is_whole && from == 0;
         let mut conditions = if is_whole {
             http::HeaderMap::new()
         } else {
@@ -200,11 +224,11 @@ impl Reading<'_> {
             self.object.len_bytes = total;
         }
         self.learn(&answer);
-        let mut body = answer.body;
-        self.fill(&mut body, got_to - self.offset).await?;
-        if self.offset + self.filled < got_to {
-            return Err(short(got_to - self.offset - self.filled));
+        if let Some(taker) = &mut self.taker {
+            taker.told(&self.object);
         }
+        let mut body = answer.body;
+        self.fill_up(&mut body, got_to).await?;
         if self.is_done() {
             self.verify()?;
         }
@@ -311,6 +335,40 @@ impl Reading<'_> {
         if self.object.modified_unix.is_none() {
             self.object.modified_unix = origin::modified(&answer.head);
         }
+    }
+
+    /// Reads the body up to byte `end` of the object, slab by slab where somebody takes them and no checksum of the whole is
+    /// still to be held against them.
+    async fn fill_up(&mut self, body: &mut Body, end: u64) -> Result<(), Failure> {
+        while self.offset + self.filled < end {
+            let left = end - self.offset;
+            let first = self.target.first().map_or(0, |slab| slab.len() as u64);
+            let is_taken = self.taker.is_some()
+                && self.expected.is_none()
+                && self.target.len() > 1
+                && self.filled < first;
+            let step = if is_taken { first.min(left) } else { left };
+            self.fill(body, step).await?;
+            if self.filled < step {
+                return Err(short(left - self.filled));
+            }
+            if is_taken && step == first {
+                self.hand_over();
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the first slab over. What is left to read is then as if reading had begun behind it.
+    fn hand_over(&mut self) {
+        let Some(taker) = &mut self.taker else { return };
+        let slab = self.target.remove(0);
+        let len = slab.len() as u64;
+        self.offset += len;
+        self.room -= len;
+        self.filled -= len;
+        self.handed.clone_from(&self.sum);
+        taker.full(&self.object, slab);
     }
 
     /// Reads the body into the target, up to its byte `end`. What came before a failure counts.

@@ -21,6 +21,7 @@ use super::wire::{Broken, early_answer, read_head, send_body};
 use crate::config::{Limits, StoreConfig};
 use crate::error::ErrorKind;
 use crate::ledger::Ledger;
+use crate::store::Pace;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// Retries that a client may make at once; after that come [`RETRIES_PER_SECOND`], one for every five requests that went
@@ -115,6 +116,14 @@ impl Client {
     /// How many retries are left.
     pub(in crate::store) fn retries(&self) -> &Tokens {
         &self.retries
+    }
+
+    /// What reads are like just now, over all endpoints.
+    pub(in crate::store) fn pace(&self) -> Pace {
+        let pools = self.pools.lock();
+        let all = pools.values().map(|pool| pool.reading());
+        all.reduce(Pace::and)
+            .unwrap_or_else(|| Pace::at_first(&self.limits))
     }
 
     /// Sends `request` and reads the head of the answer. Interim answers are passed over; a connection that died while

@@ -14,8 +14,7 @@
 
 use std::time::Duration;
 
-/// The length of an epoch: some ranges of 8 MiB at 50 MB/s pass in it, on each connection.
-pub(super) const EPOCH: Duration = Duration::from_millis(500);
+use super::epoch::{EPOCH, Epoch};
 
 /// Epochs after a change of the count that are not judged: connections must be made, and windows must open.
 const SETTLING: u32 = 1;
@@ -36,24 +35,6 @@ const REST_MOST: u32 = 128;
 
 /// The way back after a cut takes so many epochs: two to three seconds.
 const STEPS_BACK: usize = 6;
-
-/// What one epoch brought.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Epoch {
-    /// How long it was.
-    pub(super) span: Duration,
-    /// For how much of it requests waited for a connection. Where none waits (nobody asks, the memory is full, the consumer
-    /// does not take), more connections could not bring more, so nothing is learnt.
-    pub(super) full: Duration,
-    /// Body bytes that came in, over all connections.
-    pub(super) bytes: u64,
-}
-
-impl Epoch {
-    fn is_telling(&self) -> bool {
-        self.full.as_secs_f64() >= 0.8 * self.span.as_secs_f64()
-    }
-}
 
 /// What a trial compares with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,6 +98,14 @@ impl Climb {
     /// How many connections there may be.
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// How many there are to be while nobody asks for less: after a cut, as many as there were before it.
+    pub(super) fn aim(&self) -> usize {
+        match self.phase {
+            Phase::Returning { to, .. } => to,
+            _ => self.count,
+        }
     }
 
     /// The other side asked for less at `now` (on any clock that only goes forward). What it says within an epoch of the

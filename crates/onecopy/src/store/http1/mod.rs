@@ -8,7 +8,7 @@
 //! | `endpoint` | who is spoken to |
 //! | `client`, `request` | one request, one answer |
 //! | `pool` | connections of one endpoint: those in use and the idle ones |
-//! | `gate`, `climb` | how many there may be: a fair queue before a limit, and the limit as measured |
+//! | `gate`, `climb`, `epoch` | how many there may be: a fair queue before a limit, and the limit as measured |
 //! | `files` | how many sockets this process may open |
 //! | `recent`, `patience` | what requests are like, and when one of them is given up |
 //! | `tokens` | what may be done only so often |
@@ -32,6 +32,7 @@ mod climb;
 mod connect;
 mod connection;
 mod endpoint;
+mod epoch;
 mod failure;
 mod files;
 #[cfg(test)]

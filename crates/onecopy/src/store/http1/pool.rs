@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::addresses::{Addresses, Placed};
-use super::climb::{Climb, EPOCH, Epoch};
+use super::climb::Climb;
 use super::connect;
 use super::connection::Connection;
 use super::endpoint::Endpoint;
+use super::epoch::{EPOCH, Epoch};
 use super::failure::Failure;
 use super::files;
 use super::gate::{Gate, Pass};
@@ -16,6 +17,7 @@ use super::tls::TlsConnector;
 use super::way::Way;
 use crate::config::Limits;
 use crate::ledger::Ledger;
+use crate::store::Pace;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The first guess at the length of a head: S3's are somewhat longer, so no body byte comes along.
@@ -35,7 +37,7 @@ pub(super) struct Pool {
     /// Body bytes that came in during this epoch.
     came_in: AtomicU64,
     /// Guards the number of connections and the clock of its epochs; held for some sums.
-    pace: Mutex<Pace>,
+    pace: Mutex<Clock>,
     connect_timeout: Duration,
     idle_timeout: Duration,
     head_guess: AtomicUsize,
@@ -44,7 +46,7 @@ pub(super) struct Pool {
 }
 
 #[derive(Debug)]
-struct Pace {
+struct Clock {
     climb: Climb,
     began: tokio::time::Instant,
     epoch_began: tokio::time::Instant,
@@ -92,7 +94,7 @@ impl Pool {
             idle: Mutex::new(Vec::new()),
             gate: Gate::new(climb.count()),
             came_in: AtomicU64::new(0),
-            pace: Mutex::new(Pace {
+            pace: Mutex::new(Clock {
                 climb,
                 began: now,
                 epoch_began: now,
@@ -204,6 +206,16 @@ impl Pool {
     /// The most tries while the endpoint has never answered: it is more likely misspelt than ill.
     pub(super) fn tries_at_first_contact(&self) -> Option<u32> {
         (!self.way.has_answered()).then_some(FIRST_CONTACT_TRIES)
+    }
+
+    /// What reads are like just now.
+    pub(super) fn reading(&self) -> Pace {
+        let (first_byte, rate) = self.recent.medians();
+        Pace {
+            connections: self.pace.lock().climb.aim(),
+            first_byte,
+            bytes_per_second: rate,
+        }
     }
 
     /// What recent requests were like.

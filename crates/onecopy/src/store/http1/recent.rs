@@ -51,9 +51,12 @@ struct State {
     /// In bytes per second.
     rates: Ring<RATES>,
     median: Option<f64>,
+    /// The same of however few there are.
+    rate: f64,
     /// In seconds.
     first_bytes: Ring<FIRST_BYTES>,
     late: Option<f64>,
+    first_byte: f64,
     wait: Duration,
 }
 
@@ -65,8 +68,10 @@ impl Recent {
             state: Mutex::new(State {
                 rates: Ring::default(),
                 median: None,
+                rate: 0.0,
                 first_bytes: Ring::default(),
                 late: None,
+                first_byte: 0.0,
                 wait: usual_wait,
             }),
         }
@@ -82,9 +87,15 @@ impl Recent {
         state
             .rates
             .push(bytes as f64 / time.as_secs_f64().max(1e-6));
-        state.median = (state.rates.len() >= ENOUGH)
-            .then(|| state.rates.percentile(50))
-            .flatten();
+        let [median] = state.rates.percentiles([50]).unwrap_or([0.0]);
+        state.rate = median;
+        state.median = (state.rates.len() >= ENOUGH).then_some(median);
+    }
+
+    /// The medians of first bytes and of rates (in bytes per second), as far as any are known.
+    pub(super) fn medians(&self) -> (Duration, f64) {
+        let state = self.state.lock();
+        (Duration::from_secs_f64(state.first_byte), state.rate)
     }
 
     /// Whether a body that comes at `rate` bytes per second is slow among its like.
@@ -108,10 +119,9 @@ impl Recent {
     pub(super) fn answered(&self, time: Duration) {
         let mut state = self.state.lock();
         state.first_bytes.push(time.as_secs_f64());
-        state.late = (state.first_bytes.len() >= ENOUGH)
-            .then(|| state.first_bytes.percentile(90))
-            .flatten()
-            .map(|tenth| LATE * tenth);
+        let [median, tenth] = state.first_bytes.percentiles([50, 90]).unwrap_or([0.0; 2]);
+        state.first_byte = median;
+        state.late = (state.first_bytes.len() >= ENOUGH).then_some(LATE * tenth);
         state.wait = self.usual_wait.max(2 * time).min(self.longest_wait());
     }
 
@@ -174,13 +184,12 @@ impl<const N: usize> Ring<N> {
         self.next = (self.next + 1) % N;
     }
 
-    /// The value that so many percent of them do not pass.
-    fn percentile(&self, percent: usize) -> Option<f64> {
+    /// The values that so many percent of them do not pass.
+    fn percentiles<const M: usize>(&self, percents: [usize; M]) -> Option<[f64; M]> {
         let mut sorted = self.values.clone();
         let last = sorted.len().checked_sub(1)?;
-        let at = (percent * last).div_ceil(100);
         sorted.sort_unstable_by(f64::total_cmp);
-        sorted.get(at).copied()
+        Some(percents.map(|percent| sorted[(percent * last).div_ceil(100)]))
     }
 }
 
@@ -228,6 +237,20 @@ mod tests {
             .filter(|_| recent.may_take_over(1e6, 7 * MB))
             .count();
         assert_eq!(all, 8);
+    }
+
+    #[tokio::test]
+    async fn medians_are_told_of_however_few_there_are() {
+        let recent = recent(0);
+        assert_eq!(recent.medians(), (Duration::ZERO, 0.0));
+        recent.answered(Duration::from_millis(30));
+        recent.read(8 * MB, Duration::from_millis(160));
+        assert_eq!(recent.medians(), (Duration::from_millis(30), 50e6));
+        for _ in 0..2 {
+            recent.answered(Duration::from_millis(10));
+            recent.read(8 * MB, Duration::from_millis(80));
+        }
+        assert_eq!(recent.medians(), (Duration::from_millis(10), 100e6));
     }
 
     #[tokio::test]

@@ -51,7 +51,10 @@ use super::checksum::{Algorithm, Checksum, Sum};
 use super::http1::{Answer, Client, Failure, Head};
 use super::origin::{self, Origin};
 use super::retry::Retry;
-use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, Writer, ranged};
+use super::{
+    BoxFuture, Filled, Key, ListPage, ListRequest, Object, Pace, Store, Taker, Target, Writer,
+    ranged,
+};
 use crate::error::{ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::sync::Arc;
@@ -244,6 +247,28 @@ impl Store for S3Store {
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>> {
         Box::pin(ranged::read_into(self, hop, object, offset, target))
+    }
+
+    fn read_run<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+        taker: &'a mut dyn Taker,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        Box::pin(ranged::read_run(
+            self,
+            hop,
+            object,
+            offset,
+            target,
+            Some(taker),
+        ))
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        Some(self.account.client().pace())
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {

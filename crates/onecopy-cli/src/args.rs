@@ -187,9 +187,9 @@ pub(crate) struct ReadingArgs {
     /// Memory for everything in flight [default: a quarter of what is free, at most 2GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<usize>,
-    /// Bytes asked for in one request
-    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = at_least_one_byte)]
-    pub(crate) range: usize,
+    /// Bytes asked for in one request [default: 8MiB, and several times that where waiting for answers costs much]
+    #[arg(long, value_name = "SIZE", value_parser = at_least_one_byte)]
+    pub(crate) range: Option<usize>,
     /// Connections at most [default: 256]; it begins with 32 and takes more while they bring more
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) connections: Option<usize>,

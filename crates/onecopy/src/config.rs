@@ -222,6 +222,9 @@ impl std::str::FromStr for OnError {
     }
 }
 
+/// The length of a ranged read where nobody gave one: 8 to 16 MiB is where S3 gives most per connection.
+pub const RANGE_BYTES: usize = 8 * MIB;
+
 /// Settings of one load.
 #[derive(Debug, Clone)]
 pub struct LoadConfig {
@@ -231,8 +234,9 @@ pub struct LoadConfig {
     pub route: RouteWish,
     /// Memory for everything in flight, in bytes; none takes a quarter of what is free.
     pub memory_bytes: Option<usize>,
-    /// The length of a ranged read: 8 to 16 MiB is where S3 gives most per connection.
-    pub range_bytes: usize,
+    /// The length of a ranged read, and of every request. None takes [`RANGE_BYTES`], and asks for several neighbouring
+    /// ranges in one request where the wait for its first byte would cost much.
+    pub range_bytes: Option<usize>,
     /// Threads that decode; none takes one per core.
     pub decode_threads: Option<usize>,
     /// What to do with what cannot be read.
@@ -247,7 +251,7 @@ impl Default for LoadConfig {
             store: StoreConfig::default(),
             route: RouteWish::Auto,
             memory_bytes: None,
-            range_bytes: 8 * MIB,
+            range_bytes: None,
             decode_threads: None,
             on_error: OnError::Raise,
             is_locking: true,

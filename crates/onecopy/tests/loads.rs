@@ -18,7 +18,7 @@ fn the_first_batch_needs_no_more_than_the_first_two_ranges() {
     let bytes = shard(&numbered(0..1000), 15_000);
     let url = serve(bytes, 2 * MIB);
     let config = LoadConfig {
-        range_bytes: MIB,
+        range_bytes: Some(MIB),
         ..config(64 * MIB)
     };
     let mut load = onecopy::open([url], config)
@@ -210,7 +210,7 @@ fn a_limit_is_exact_and_an_end_like_any_other() {
 fn dropping_a_load_that_waits_for_a_silent_server_ends_it() {
     let url = serve(shard(&numbered(0..1000), 15_000), 0);
     let config = LoadConfig {
-        range_bytes: MIB,
+        range_bytes: Some(MIB),
         ..config(64 * MIB)
     };
     let mut load = onecopy::open([url], config)

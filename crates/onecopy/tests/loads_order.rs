@@ -22,7 +22,7 @@ fn no_memory_is_too_odd_and_no_shuffle_too_wide_to_go_on() {
         for range_bytes in [8 * MIB, 1 << 30, 100_001] {
             for capacity in [0, 1000] {
                 let config = LoadConfig {
-                    range_bytes,
+                    range_bytes: Some(range_bytes),
                     ..config(memory)
                 };
                 let loader = onecopy::open(urls.clone(), config).decode(None);

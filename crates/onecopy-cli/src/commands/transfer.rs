@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use onecopy::config::RANGE_BYTES;
 use onecopy::setting::spelled;
 use onecopy::store::Attributes;
 use onecopy::store::shown_url;
@@ -28,7 +29,7 @@ pub(super) fn settings(args: &TransferArgs) -> Result<Settings> {
     Ok(Settings {
         store: load.store,
         memory_bytes: load.memory_bytes,
-        range_bytes: load.range_bytes,
+        range_bytes: load.range_bytes.unwrap_or(RANGE_BYTES),
         filter,
         is_dry_run: args.is_dry_run,
         is_synced_to_disk: args.is_synced_to_disk,

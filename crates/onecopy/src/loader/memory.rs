@@ -1,6 +1,6 @@
 //! How the memory of a load is divided.
 
-use crate::config::{LoadConfig, default_memory_bytes};
+use crate::config::{LoadConfig, RANGE_BYTES, default_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::size::{MIB, PAGE};
 
@@ -21,6 +21,8 @@ pub(super) struct Memory {
     pub(super) pool_bytes: usize,
     pub(super) slab_bytes: usize,
     pub(super) range_bytes: usize,
+    /// Whether several ranges may be asked for in one request.
+    pub(super) is_joining: bool,
     pub(super) batch_bytes: usize,
 }
 
@@ -38,7 +40,8 @@ impl Memory {
         }
         let pool_bytes = memory / POOL_SHARE.1 * POOL_SHARE.0;
         // Whole pages, so that what is asked for is what a slab holds.
-        let range_bytes = config.range_bytes.clamp(PAGE, pool_bytes / SLABS) / PAGE * PAGE;
+        let range_bytes = config.range_bytes.unwrap_or(RANGE_BYTES);
+        let range_bytes = range_bytes.clamp(PAGE, pool_bytes / SLABS) / PAGE * PAGE;
         // Whole ranges, so that they tile a slab.
         let ranges = (SLAB_BYTES.min(pool_bytes / SLABS) / range_bytes).max(1);
         let slab_bytes = ranges * range_bytes;
@@ -46,6 +49,8 @@ impl Memory {
             pool_bytes: pool_bytes / slab_bytes * slab_bytes,
             slab_bytes,
             range_bytes,
+            // A range that was asked for is taken at its word, and little memory is better cut small.
+            is_joining: config.range_bytes.is_none() && ranges > 1,
             batch_bytes: memory - pool_bytes,
         })
     }
@@ -92,7 +97,7 @@ mod tests {
             for range_bytes in [1, 1000, 100_000, 8 << 20, 1 << 30] {
                 let config = LoadConfig {
                     memory_bytes: Some(memory),
-                    range_bytes,
+                    range_bytes: Some(range_bytes),
                     ..LoadConfig::default()
                 };
                 let plan = Memory::plan(&config).unwrap();

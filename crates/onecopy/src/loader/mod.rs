@@ -242,6 +242,7 @@ impl Loader {
             recycler: Recycler::new(memory.kept_bytes(), lock, &ledger),
             batch_bytes: memory.batch_bytes,
             range_bytes: memory.range_bytes,
+            is_joining: memory.is_joining,
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
             options,
             limit: self.limit,

@@ -1,17 +1,19 @@
 //! Shards to slices: memory is leased in the order of consumption, a range is requested once its memory is there, and
-//! many ranges are on their way at the same time.
+//! many ranges are on their way at the same time. Which of them are asked for together is for `runs`.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::feed::Announced;
+use super::runs::{Asked, Runs, Shard, whole};
 use crate::buffer::{Pool, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::size::{PAGE, to_usize};
-use crate::store::{ETag, Filled, Object, Source};
+use crate::store::{Filled, Object, Source, Taker};
 use crate::sync::{Arc, Mutex};
 
 /// Lengths of so many shards ahead are asked for where no listing told them: a request takes some 30 ms, a shard of
@@ -23,6 +25,8 @@ const LENGTHS_AHEAD: usize = 32;
 pub(super) struct Fetcher {
     pub(super) pool: Pool,
     pub(super) range_bytes: usize,
+    /// Whether several ranges may be asked for in one request.
+    pub(super) is_joining: bool,
     pub(super) hop: OpenHop,
     pub(super) announce: mpsc::UnboundedSender<Announced>,
 }
@@ -77,179 +81,267 @@ impl Cutter {
 impl Fetcher {
     /// Reads `sources` one after the other, announcing every range before it is there. Ends early once nobody listens.
     pub(super) async fn run(self, sources: Vec<Source>) {
+        let (asking, asked) = mpsc::unbounded_channel();
+        let runs = Runs::new(self.hop.clone(), self.range_bytes, self.is_joining);
+        let mut runs = pin!(runs.run(asked));
+        let mut firsts = tokio::select! {
+            leased = self.lease(sources, asking) => match leased {
+                Ok(firsts) => firsts,
+                Err(Stopped) => return,
+            },
+            () = &mut runs => return,
+        };
+        runs.await;
+        while firsts.join_next().await.is_some() {}
+    }
+
+    /// Leases memory for all ranges of all `sources`, in order. Gives the first ranges that still come in.
+    async fn lease(
+        self,
+        sources: Vec<Source>,
+        asking: mpsc::UnboundedSender<Asked>,
+    ) -> Result<JoinSet<()>, Stopped> {
         let mut cutter = Cutter {
             pool: self.pool.clone(),
             rest: Slab::heap(0),
             leased_bytes: 0,
         };
-        let mut ahead = LengthsAhead::default();
-        let mut tasks = JoinSet::new();
-        let mut coming = sources.into();
-        while let Some(source) = ahead.next(&mut coming).await {
-            if self.shard(source, &mut cutter, &mut tasks).await.is_err() {
-                return;
+        let mut ahead = LengthsAhead::of(sources);
+        let mut firsts = JoinSet::new();
+        while let Some(source) = ahead.next().await {
+            let later_bytes = ahead.later_bytes();
+            let shard = self.begin(source, &mut cutter, &mut firsts).await?;
+            if let Some((shard, offset)) = shard {
+                self.shard(&shard, offset, later_bytes, &mut cutter, &asking)
+                    .await?;
             }
+            while firsts.try_join_next().is_some() {}
+            cutter.align();
+            self.announce(Announced::End)?;
         }
         // Nobody listens any more where the load was stopped.
-        let _stopped = self.announce(Announced::Finished);
-        drop((cutter, self.announce));
-        while tasks.join_next().await.is_some() {}
+        self.announce(Announced::Finished)?;
+        drop(asking);
+        Ok(firsts)
     }
 
     fn announce(&self, what: Announced) -> Result<(), Stopped> {
         self.announce.send(what).map_err(|_nobody| Stopped)
     }
 
-    async fn shard(
+    /// Announces a shard, with its first range where that has to tell the length. Gives what is left to be requested, and
+    /// from where on; none where the shard cannot be read.
+    async fn begin(
         &self,
         mut source: Source,
         cutter: &mut Cutter,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<(), Stopped> {
+        firsts: &mut JoinSet<()>,
+    ) -> Result<Option<(Arc<Shard>, u64)>, Stopped> {
         let mut offset = 0;
-        if source.object.len_bytes.is_none() {
-            let first = self.first_range(&source, cutter).await;
-            if let Ok((object, _)) = &first {
+        if source.object.len_bytes.is_some() {
+            self.announce(Announced::Shard(source.object.clone()))?;
+        } else {
+            let first = self.first_range(&source, cutter, firsts).await;
+            if let Ok(First { object, .. }) = &first {
                 source.object = object.clone();
             }
             self.announce(Announced::Shard(source.object.clone()))?;
             match first {
-                Ok((_, slice)) => {
-                    offset = slice.len() as u64;
-                    self.announce_filled(slice, cutter.leased_bytes)?;
+                Ok(First { len, coming, .. }) => {
+                    offset = len;
+                    self.announce(Announced::Range(coming, cutter.leased_bytes))?;
                 }
                 Err(error) => {
                     self.announce(Announced::Failed(error))?;
-                    return self.announce(Announced::End);
+                    return Ok(None);
                 }
             }
-        } else {
-            self.announce(Announced::Shard(source.object.clone()))?;
         }
-        let version = Arc::new(Mutex::new(source.object.etag.clone()));
-        let end = source.object.len_bytes.unwrap_or(offset);
-        while offset < end {
-            let len = self.range_bytes.min(to_usize(end - offset));
-            let target = match cutter.take(len).await {
-                Ok(target) => target,
-                Err(error) => {
-                    self.announce(Announced::Failed(error))?;
-                    break;
-                }
-            };
-            while tasks.try_join_next().is_some() {}
-            let memory = (target, cutter.leased_bytes);
-            self.range(&source, offset, memory, &version, tasks)?;
-            offset += len as u64;
-        }
-        cutter.align();
-        self.announce(Announced::End)
+        let shard = Arc::new(Shard {
+            len_bytes: source.object.len_bytes.unwrap_or(offset),
+            version: Mutex::new(source.object.etag.clone()),
+            source,
+        });
+        Ok(Some((shard, offset)))
     }
 
-    /// Requests one range and announces it.
-    fn range(
+    /// Has the ranges of a shard requested, from `offset` on. `later_bytes` come behind it.
+    async fn shard(
         &self,
-        source: &Source,
-        offset: u64,
-        (target, leased_bytes): (Slab, u64),
-        version: &Arc<Mutex<Option<ETag>>>,
-        tasks: &mut JoinSet<()>,
+        shard: &Arc<Shard>,
+        mut offset: u64,
+        later_bytes: u64,
+        cutter: &mut Cutter,
+        asking: &mpsc::UnboundedSender<Asked>,
     ) -> Result<(), Stopped> {
-        let (answer, receiver) = oneshot::channel();
-        self.announce(Announced::Range(receiver, leased_bytes))?;
-        let (source, hop, version) = (source.clone(), self.hop.clone(), Arc::clone(version));
-        tasks.spawn(async move {
-            let mut object = source.object.clone();
-            object.etag = version.lock().clone();
-            let read = source.store.read_into(&hop, &object, offset, vec![target]);
-            let result = read.await.and_then(|filled| {
-                same_version(&version, &filled.object)?;
-                whole(filled, offset)
-            });
-            // A reader that passes over the rest of a shard does not listen: fine.
-            let _passed_over = answer.send(result);
-        });
+        let end = shard.len_bytes;
+        while offset < end {
+            let len = self.range_bytes.min(to_usize(end - offset));
+            if cutter.rest.len() < len {
+                // What was asked for goes out before memory is waited for, or made ready.
+                tokio::task::yield_now().await;
+            }
+            let target = match cutter.take(len).await {
+                Ok(target) => target,
+                Err(error) => return self.announce(Announced::Failed(error)),
+            };
+            let memory = (target, cutter.leased_bytes);
+            let left_bytes = later_bytes.saturating_add(end - offset);
+            self.range((shard, offset), memory, left_bytes, asking)?;
+            offset += len as u64;
+        }
         Ok(())
     }
 
-    /// Announces bytes that are there already.
-    fn announce_filled(&self, slice: Slice, leased_bytes: u64) -> Result<(), Stopped> {
+    /// Has one range requested, and announces it.
+    fn range(
+        &self,
+        (shard, offset): (&Arc<Shard>, u64),
+        (target, leased_bytes): (Slab, u64),
+        left_bytes: u64,
+        asking: &mpsc::UnboundedSender<Asked>,
+    ) -> Result<(), Stopped> {
         let (answer, receiver) = oneshot::channel();
-        let _kept_by_the_receiver = answer.send(Ok(slice));
-        self.announce(Announced::Range(receiver, leased_bytes))
+        self.announce(Announced::Range(receiver, leased_bytes))?;
+        let asked = asking.send(Asked {
+            shard: Arc::clone(shard),
+            offset,
+            target,
+            answer,
+            left_bytes,
+        });
+        asked.map_err(|_nobody| Stopped)
     }
 
-    /// Reads the first range of an object whose length nobody told; the answer tells it.
-    async fn first_range(&self, source: &Source, cutter: &mut Cutter) -> Result<(Object, Slice)> {
-        let target = vec![cutter.take(self.range_bytes).await?];
-        let filled = source
-            .store
-            .read_into(&self.hop, &source.object, 0, target)
-            .await?;
-        let told = (filled.object.len_bytes, filled.target.into_iter().next());
-        let (Some(_), Some(mut slab)) = told else {
+    /// Reads the first range of an object whose length nobody told. The head of the answer tells it: where more follows, the
+    /// range goes on coming in while that is asked for.
+    async fn first_range(
+        &self,
+        source: &Source,
+        cutter: &mut Cutter,
+        firsts: &mut JoinSet<()>,
+    ) -> Result<First> {
+        let target = cutter.take(self.range_bytes).await?;
+        let len = target.len() as u64;
+        let (told, telling) = oneshot::channel();
+        let (first, hop) = (source.clone(), self.hop.clone());
+        let mut read = Box::pin(async move {
+            let mut ear = Ear {
+                len,
+                told: Some(told),
+            };
+            let (store, object) = (&first.store, &first.object);
+            store
+                .read_run(&hop, object, 0, vec![target], &mut ear)
+                .await
+        });
+        let filled = tokio::select! {
+            biased;
+            filled = &mut read => filled?,
+            Ok(object) = telling => {
+                let (answer, coming) = oneshot::channel();
+                firsts.spawn(async move {
+                    let whole = read.await.and_then(|filled| whole(filled, 0, len));
+                    // A reader that passes over the rest of a shard does not listen: fine.
+                    let _passed_over = answer.send(whole.and_then(only_slab).map(Slab::freeze));
+                });
+                return Ok(First { object, len, coming });
+            }
+        };
+        let (object, filled_bytes) = (filled.object.clone(), filled.len_bytes);
+        if object.len_bytes.is_none() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "read",
-                &*source.object.url,
+                &*object.url,
                 "its server does not say how long it is",
             )
             .with_help("serve it with a Content-Length and a Content-Range, or put it into S3"));
-        };
-        let whole = slab.split_to(to_usize(filled.len_bytes).min(slab.len()));
-        cutter.give_back(slab);
-        Ok((filled.object, whole.freeze()))
-    }
-}
-
-/// Holds the version of one range against the first one seen.
-fn same_version(version: &Mutex<Option<ETag>>, object: &Object) -> Result<()> {
-    let mut first = version.lock();
-    match (&*first, &object.etag) {
-        (Some(first), Some(now)) if first != now => Err(Error::new(
-            ErrorKind::Changed,
-            "read",
-            &*object.url,
-            "the object was replaced while it was being read",
-        )
-        .with_help("start again: the new version is read from its beginning")),
-        (None, Some(now)) => {
-            *first = Some(now.clone());
-            Ok(())
         }
-        _ => Ok(()),
+        let mut slab = only_slab(filled)?;
+        let whole = slab.split_to(to_usize(filled_bytes).min(slab.len()));
+        cutter.give_back(slab);
+        let (answer, coming) = oneshot::channel();
+        let len = whole.len() as u64;
+        let _kept_by_the_receiver = answer.send(Ok(whole.freeze()));
+        Ok(First {
+            object,
+            len,
+            coming,
+        })
     }
 }
 
-/// The bytes of a range that must be whole.
-fn whole(filled: Filled, offset: u64) -> Result<Slice> {
-    let wanted: usize = filled.target.iter().map(|slab| slab.len()).sum();
-    if filled.len_bytes != wanted as u64 {
-        return Err(Error::new(
-            ErrorKind::Truncated,
-            format!("read bytes {offset}..{} of", offset + wanted as u64),
-            &*filled.object.url,
-            format!("only {} bytes came", filled.len_bytes),
-        ));
+/// The first range of an object whose length nobody told.
+struct First {
+    /// The object, with its length.
+    object: Object,
+    /// The length of the range.
+    len: u64,
+    coming: oneshot::Receiver<Result<Slice>>,
+}
+
+/// Hears of an object that is longer than its first range.
+#[derive(Debug)]
+struct Ear {
+    len: u64,
+    told: Option<oneshot::Sender<Object>>,
+}
+
+impl Taker for Ear {
+    fn told(&mut self, object: &Object) {
+        let told = self.told.take();
+        if object.len_bytes.is_some_and(|len| len > self.len)
+            && let Some(told) = told
+        {
+            // Where nobody listens any more, the load was stopped.
+            let _stopped = told.send(object.clone());
+        }
     }
-    let mut slabs = filled.target.into_iter();
-    slabs
-        .next()
-        .map(Slab::freeze)
-        .ok_or_else(|| Error::bug("read a range", "the store kept the memory"))
+
+    fn full(&mut self, _object: &Object, _slab: Slab) {}
+}
+
+/// The one slab of a target that had one.
+fn only_slab(filled: Filled) -> Result<Slab> {
+    let slab = filled.target.into_iter().next();
+    slab.ok_or_else(|| Error::bug("read a range", "the store kept the memory"))
 }
 
 /// Sources, with the lengths of the next ones looked up while the current one is read.
 #[derive(Default)]
 struct LengthsAhead {
+    coming: VecDeque<Source>,
     /// Each source as it came, and the task that looks it up.
     waiting: VecDeque<(Source, JoinHandle<Source>)>,
+    /// The lengths that are known of all sources to come.
+    known_bytes: u64,
+    /// How many have none.
+    unknown: usize,
 }
 
 impl LengthsAhead {
-    async fn next(&mut self, coming: &mut VecDeque<Source>) -> Option<Source> {
+    fn of(sources: Vec<Source>) -> Self {
+        let lens = sources.iter().map(|source| source.object.len_bytes);
+        Self {
+            known_bytes: lens.clone().flatten().fold(0, u64::saturating_add),
+            unknown: lens.filter(Option::is_none).count(),
+            coming: sources.into(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// The length of all that comes later; no end of it where that is not known.
+    fn later_bytes(&self) -> u64 {
+        if self.unknown > 0 {
+            return u64::MAX;
+        }
+        self.known_bytes
+    }
+
+    async fn next(&mut self) -> Option<Source> {
         while self.waiting.len() < LENGTHS_AHEAD {
-            let Some(source) = coming.pop_front() else {
+            let Some(source) = self.coming.pop_front() else {
                 break;
             };
             // The first one is wanted at once: its first range tells the length.
@@ -271,6 +363,10 @@ impl LengthsAhead {
             self.waiting.push_back((as_it_came, look_up));
         }
         let (as_it_came, look_up) = self.waiting.pop_front()?;
+        match as_it_came.object.len_bytes {
+            Some(len) => self.known_bytes = self.known_bytes.saturating_sub(len),
+            None => self.unknown -= 1,
+        }
         // A look-up that panicked costs the source nothing: reading it will tell.
         Some(look_up.await.unwrap_or(as_it_came))
     }

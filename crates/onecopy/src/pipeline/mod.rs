@@ -17,7 +17,9 @@ mod budget;
 mod decode_pool;
 mod feed;
 mod fetch;
+mod run_len;
 mod running;
+mod runs;
 mod sample_stage;
 
 pub use feed::{Feed, Piece, ShardBytes};

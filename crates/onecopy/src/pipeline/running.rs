@@ -42,6 +42,8 @@ pub struct Work {
     pub batch_bytes: usize,
     /// The length of a range.
     pub range_bytes: usize,
+    /// Whether several ranges may be asked for in one request.
+    pub is_joining: bool,
     /// Decoder threads.
     pub decode_threads: usize,
     /// How shards are read.
@@ -97,6 +99,7 @@ impl Work {
         let fetcher = Fetcher {
             pool: self.pool.clone(),
             range_bytes: self.range_bytes.min(self.pool.slab_bytes()),
+            is_joining: self.is_joining,
             hop: self.hop.clone(),
             announce,
         };

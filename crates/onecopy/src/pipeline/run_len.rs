@@ -1,0 +1,149 @@
+//! How many bytes to ask for in one request.
+
+use std::time::Duration;
+
+/// The share of a request's time that waiting for its first byte may take. At 50 MB/s and 30 ms that asks for 56 MiB; ranges
+/// of 8 MiB lose 15 %.
+const WAITING_SHARE: f64 = 0.025;
+
+/// No run is longer: behind a slow connection all that others bring must wait, and 64 MiB at 50 MB/s are 1.3 s.
+const LONGEST_BYTES: u64 = 64 << 20;
+
+/// What runs on their way may take of the memory that is leased and not yet filled. The rest is asked for next.
+const MEMORY_SHARE: (u64, u64) = (2, 3);
+
+/// What is known when a connection is about to be free for the next request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    /// The median time to a first byte; zero where not known.
+    pub(super) first_byte: Duration,
+    /// The median rate of a connection; 0 where not known.
+    pub(super) bytes_per_second: f64,
+    /// Connections that there may be.
+    pub(super) connections: usize,
+    /// The length of a range: memory is leased, and bytes are announced, by ranges.
+    pub(super) range_bytes: u64,
+    /// Memory that is leased and not yet filled, asked for or not.
+    pub(super) leased_bytes: u64,
+    /// What is left to be asked for, over the whole load, as far as lengths are known.
+    pub(super) left_bytes: u64,
+    /// What is left to be asked for of this object.
+    pub(super) object_bytes: u64,
+}
+
+impl Facts {
+    /// The length of the next run: whole ranges, or the rest of the object; one range where nothing is known of waits and
+    /// rates.
+    ///
+    /// As long as makes waiting cheap, but no longer than
+    /// - a connection's share of the memory, so that no connection waits for memory that another has taken ahead;
+    /// - a connection's share of what is left to read, so that all of them end together;
+    /// - parts into which the rest of the object falls evenly, so that it has no short end.
+    pub(super) fn run_bytes(&self) -> u64 {
+        let range = self.range_bytes.max(1);
+        let share = self.connections.max(1) as u64;
+        let memory = self.leased_bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0 / share;
+        let most = memory.min(self.left_bytes / share).min(LONGEST_BYTES);
+        let ranges = self.wish().div_ceil(range).min(most / range).max(1);
+        let rest = self.object_bytes.div_ceil(range).max(1);
+        rest.div_ceil(rest.div_ceil(ranges)) * range
+    }
+
+    /// The bytes with which waiting takes no more than its share.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is beyond all bounds becomes the greatest number"
+    )]
+    fn wish(&self) -> u64 {
+        let waited = self.first_byte.as_secs_f64() * self.bytes_per_second;
+        (waited * (1.0 / WAITING_SHARE - 1.0)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// S3 as it mostly is, memory and bytes without end.
+    fn usual() -> Facts {
+        Facts {
+            first_byte: Duration::from_millis(30),
+            bytes_per_second: 50e6,
+            connections: 16,
+            range_bytes: 8 * MIB,
+            leased_bytes: 1 << 40,
+            left_bytes: 1 << 40,
+            object_bytes: 1 << 40,
+        }
+    }
+
+    fn run(change: impl FnOnce(&mut Facts)) -> u64 {
+        let mut facts = usual();
+        change(&mut facts);
+        facts.run_bytes() / MIB
+    }
+
+    #[test]
+    fn a_run_is_as_long_as_makes_waiting_cheap() {
+        assert_eq!(run(|_| ()), 56);
+        assert_eq!(run(|facts| facts.first_byte = Duration::from_millis(4)), 8);
+        assert_eq!(run(|facts| facts.first_byte = Duration::from_millis(8)), 16);
+        assert_eq!(run(|facts| facts.first_byte = Duration::from_secs(1)), 64);
+        assert_eq!(run(|facts| facts.bytes_per_second = 20e6), 24);
+        for first_byte in [5, 10, 20, 30] {
+            let first_byte = Duration::from_millis(first_byte);
+            let bytes = run(|facts| facts.first_byte = first_byte) * MIB;
+            let waited = first_byte.as_secs_f64();
+            let whole = waited + bytes as f64 / 50e6;
+            assert!(waited / whole <= 0.04, "{first_byte:?}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_makes_runs_of_one_range() {
+        assert_eq!(run(|facts| facts.first_byte = Duration::ZERO), 8);
+        assert_eq!(run(|facts| facts.bytes_per_second = 0.0), 8);
+        assert_eq!(run(|facts| facts.connections = 0), 56);
+    }
+
+    #[test]
+    fn no_connection_takes_more_than_its_share_of_the_memory() {
+        // 2 GiB of memory have a pool of 1.5 GiB.
+        assert_eq!(run(|facts| facts.leased_bytes = 1536 * MIB), 56);
+        assert_eq!(run(|facts| facts.leased_bytes = 768 * MIB), 32);
+        assert_eq!(run(|facts| facts.leased_bytes = 192 * MIB), 8);
+        assert_eq!(run(|facts| facts.leased_bytes = 0), 8);
+        for connections in 1..300 {
+            let bytes = run(|facts| {
+                facts.connections = connections;
+                facts.leased_bytes = 1536 * MIB;
+            });
+            assert!(bytes == 8 || bytes * connections as u64 <= 1024);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_split_among_all_connections() {
+        assert_eq!(run(|facts| facts.left_bytes = 512 * MIB), 32);
+        assert_eq!(run(|facts| facts.left_bytes = 300 * MIB), 16);
+        assert_eq!(run(|facts| facts.left_bytes = 100 * MIB), 8);
+        // One connection has nobody to share with.
+        let alone = |left: u64| {
+            run(|facts| {
+                facts.connections = 1;
+                facts.left_bytes = left * MIB;
+                facts.object_bytes = left * MIB;
+            })
+        };
+        assert_eq!((alone(40), alone(56), alone(64)), (40, 56, 32));
+    }
+
+    #[test]
+    fn an_object_falls_into_even_parts() {
+        let parts = |len: u64| run(|facts| facts.object_bytes = len * MIB);
+        assert_eq!((parts(56), parts(57), parts(64)), (56, 32, 32));
+        assert_eq!((parts(120), parts(40), parts(1)), (40, 40, 8));
+    }
+}

@@ -1,0 +1,238 @@
+//! Ranges to requests: neighbouring ranges whose memory is there are asked for together, in a *run*, once a connection is
+//! about to be free. Each range is handed on as soon as it is full.
+
+use std::collections::VecDeque;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::run_len::Facts;
+use crate::buffer::{Slab, Slice};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::OpenHop;
+use crate::store::{ETag, Filled, Object, Pace, Source, Taker};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+
+/// For so many connections there is one run more, which waits for whichever is free first: none idles while the next run is
+/// made up, and one that waits tells that more connections could be used.
+const CONNECTIONS_PER_SPARE: usize = 8;
+
+/// One range whose memory is there.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) shard: Arc<Shard>,
+    pub(super) offset: u64,
+    pub(super) target: Slab,
+    pub(super) answer: Answer,
+    /// What is left to be asked for from here on, over the whole load, as far as lengths are known.
+    pub(super) left_bytes: u64,
+}
+
+/// Where a range is waited for.
+pub(super) type Answer = oneshot::Sender<Result<Slice>>;
+
+/// What the ranges of a shard have in common.
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) source: Source,
+    pub(super) len_bytes: u64,
+    /// Guards the version that the first answer told.
+    pub(super) version: Mutex<Option<ETag>>,
+}
+
+/// Makes up runs, and keeps those that are on their way.
+#[derive(Debug)]
+pub(super) struct Runs {
+    hop: OpenHop,
+    range_bytes: usize,
+    /// Whether a run may be longer than a range.
+    is_joining: bool,
+    /// Ranges in the order of consumption.
+    waiting: VecDeque<Asked>,
+    tasks: JoinSet<()>,
+    /// Memory of ranges that are leased and not yet full.
+    open_bytes: Arc<AtomicU64>,
+}
+
+impl Runs {
+    pub(super) fn new(hop: OpenHop, range_bytes: usize, is_joining: bool) -> Self {
+        Self {
+            hop,
+            range_bytes,
+            is_joining,
+            waiting: VecDeque::new(),
+            tasks: JoinSet::new(),
+            open_bytes: Arc::default(),
+        }
+    }
+
+    /// Reads what comes in by `asked`, and ends once all of it is there. Dropping it stops the reads.
+    pub(super) async fn run(mut self, mut asked: mpsc::UnboundedReceiver<Asked>) {
+        let mut is_open = true;
+        while is_open || !self.tasks.is_empty() {
+            tokio::select! {
+                range = asked.recv(), if is_open => match range {
+                    Some(range) => self.add(range),
+                    None => is_open = false,
+                },
+                Some(_ended) = self.tasks.join_next() => {}
+            }
+            while let Ok(range) = asked.try_recv() {
+                self.add(range);
+            }
+            while self.tasks.try_join_next().is_some() {}
+            while self.has_room() {
+                self.start();
+            }
+        }
+    }
+
+    fn add(&mut self, range: Asked) {
+        let len = range.target.len() as u64;
+        self.open_bytes.fetch_add(len, Ordering::Relaxed);
+        self.waiting.push_back(range);
+    }
+
+    /// Whether the next run can begin, or wait for a connection.
+    fn has_room(&self) -> bool {
+        self.waiting.front().is_some_and(|next| {
+            let pace = next.shard.source.store.pace();
+            pace.is_none_or(|pace| {
+                let spare = pace.connections.div_ceil(CONNECTIONS_PER_SPARE);
+                self.tasks.len() < pace.connections + spare
+            })
+        })
+    }
+
+    /// Begins the next run.
+    fn start(&mut self) {
+        let Some(first) = self.waiting.pop_front() else {
+            return;
+        };
+        let pace = first.shard.source.store.pace();
+        let most = pace
+            .filter(|_| self.is_joining)
+            .map_or(0, |pace| self.facts(&first, pace).run_bytes());
+        let (shard, offset) = (Arc::clone(&first.shard), first.offset);
+        let mut end = offset + first.target.len() as u64;
+        let mut target = vec![first.target];
+        let mut answers = VecDeque::from([(end - offset, first.answer)]);
+        while let Some(next) = self.waiting.pop_front() {
+            let len = next.target.len() as u64;
+            let is_neighbour = Arc::ptr_eq(&next.shard, &shard) && next.offset == end;
+            if !is_neighbour || end + len - offset > most {
+                self.waiting.push_front(next);
+                break;
+            }
+            end += len;
+            target.push(next.target);
+            answers.push_back((len, next.answer));
+        }
+        let hop = self.hop.clone();
+        let handing = Handing {
+            shard,
+            answers,
+            open_bytes: Arc::clone(&self.open_bytes),
+        };
+        self.tasks.spawn(handing.read(hop, offset, target));
+    }
+
+    fn facts(&self, next: &Asked, pace: Pace) -> Facts {
+        Facts {
+            first_byte: pace.first_byte,
+            bytes_per_second: pace.bytes_per_second,
+            connections: pace.connections,
+            range_bytes: self.range_bytes as u64,
+            leased_bytes: self.open_bytes.load(Ordering::Relaxed),
+            left_bytes: next.left_bytes,
+            object_bytes: next.shard.len_bytes - next.offset,
+        }
+    }
+}
+
+/// Hands the ranges of one run to those who wait for them.
+#[derive(Debug)]
+struct Handing {
+    shard: Arc<Shard>,
+    /// Of the ranges that are missing, with their lengths.
+    answers: VecDeque<(u64, Answer)>,
+    open_bytes: Arc<AtomicU64>,
+}
+
+impl Handing {
+    async fn read(mut self, hop: OpenHop, offset: u64, target: Vec<Slab>) {
+        let shard = Arc::clone(&self.shard);
+        let mut object = shard.source.object.clone();
+        object.etag = shard.version.lock().clone();
+        let wanted = target.iter().map(|slab| slab.len() as u64).sum();
+        let store = &shard.source.store;
+        let read = store.read_run(&hop, &object, offset, target, &mut self);
+        match read.await.and_then(|filled| whole(filled, offset, wanted)) {
+            Ok(filled) => {
+                for slab in filled.target {
+                    self.full(&filled.object, slab);
+                }
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn answer(&mut self, result: Result<Slice>) {
+        if let Some((len, answer)) = self.answers.pop_front() {
+            self.open_bytes.fetch_sub(len, Ordering::Relaxed);
+            // A reader that passes over the rest of a shard does not listen: fine.
+            let _passed_over = answer.send(result);
+        }
+    }
+
+    /// Nothing more comes. The first range that is missing tells why; nobody reads on behind it.
+    fn fail(&mut self, error: Error) {
+        let (kind, target) = (error.kind(), Arc::clone(&self.shard.source.object.url));
+        self.answer(Err(error));
+        while !self.answers.is_empty() {
+            let why = "the bytes before these could not be read";
+            self.answer(Err(Error::new(kind, "read", &*target, why)));
+        }
+    }
+}
+
+impl Taker for Handing {
+    fn full(&mut self, object: &Object, slab: Slab) {
+        let checked = same_version(&self.shard.version, object);
+        self.answer(checked.map(|()| slab.freeze()));
+    }
+}
+
+/// Holds the version of one range against the first one seen.
+fn same_version(version: &Mutex<Option<ETag>>, object: &Object) -> Result<()> {
+    let mut first = version.lock();
+    match (&*first, &object.etag) {
+        (Some(first), Some(now)) if first != now => Err(Error::new(
+            ErrorKind::Changed,
+            "read",
+            &*object.url,
+            "the object was replaced while it was being read",
+        )
+        .with_help("start again: the new version is read from its beginning")),
+        (None, Some(now)) => {
+            *first = Some(now.clone());
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A run that must be whole: what was not handed over must be full.
+pub(super) fn whole(filled: Filled, offset: u64, wanted: u64) -> Result<Filled> {
+    let left: u64 = filled.target.iter().map(|slab| slab.len() as u64).sum();
+    if filled.len_bytes == left {
+        return Ok(filled);
+    }
+    let came = wanted - left + filled.len_bytes;
+    Err(Error::new(
+        ErrorKind::Truncated,
+        format!("read bytes {offset}..{} of", offset + wanted),
+        &*filled.object.url,
+        format!("only {came} bytes came"),
+    ))
+}

@@ -226,14 +226,23 @@ def floor(
     port: int, keys: list[str], connections: int, memory: int, *, range_bytes: int | None
 ) -> Run:
     """Run the floor on the same objects, whole or in ranges."""
+    reads = []
+    for key in keys:
+        size = (DATA / BUCKET / key).stat().st_size
+        reads += [key] if range_bytes is None else ranges(key, size, range_bytes)
+    return floor_of(port, reads, connections, memory)
+
+
+def ranges(key: str, size: int, range_bytes: int) -> list[str]:
+    """Return the lines of the floor's list for all ranges of an object."""
+    starts = range(0, size, range_bytes)
+    return [f"{key} {start} {min(start + range_bytes, size)}" for start in starts]
+
+
+def floor_of(port: int, lines: list[str], connections: int, memory: int) -> Run:
+    """Run the floor on what these lines name: KEY, or KEY START END."""
     with tempfile.NamedTemporaryFile("w", suffix=".list") as reads:
-        for key in keys:
-            path, size = f"/{BUCKET}/{key}", (DATA / BUCKET / key).stat().st_size
-            if range_bytes is None:
-                reads.write(f"{path}\n")
-                continue
-            for start in range(0, size, range_bytes):
-                reads.write(f"{path} {start} {min(start + range_bytes, size)}\n")
+        reads.writelines(f"/{BUCKET}/{line}\n" for line in lines)
         reads.flush()
         numbers = [str(port), str(connections), str(memory)]
         command: Command = [TOOLS / "floor", "127.0.0.1", *numbers, reads.name]

@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from measuring import CLIENT_CORE, MIB, ONECOPY, faulty, onecopy_bench
+from measuring import CLIENT_CORE, MIB, ONECOPY, faulty, floor_of, onecopy_bench, ranges
 from scenarios import Verdict
 
 if TYPE_CHECKING:
@@ -16,15 +16,20 @@ if TYPE_CHECKING:
 
 TITLE = "connections of 50 MB/s"
 LIMIT = (
-    "95 % of N x 50 MB/s with ranges of 32 MiB (at 8 MiB the first byte alone takes 15 %), and "
-    "90 % of the rate again within 5 s of a burst of 503"
+    "95 % of N x 50 MB/s with the default range, or 98 % of the floor where the machine carries "
+    "less than that, and 90 % of the rate again within 5 s of a burst of 503"
 )
 RATE = 50_000_000  # bytes per second, of each connection
 FIRST_BYTE_MS = 30
 COUNTS = (1, 4, 16)
-RANGES = (8 * MIB, 32 * MIB)
-SECONDS = 8  # how long a run takes at the full rate
+# By default ranges are joined where waiting costs much; at 8 MiB the first byte takes 15 %.
+RANGES = (None, 8 * MIB)
+SECONDS = 12  # how long a run takes at the full rate
 REACH_MIN = 0.95
+# The floor reads as much in as many requests as a connection needs at best, so it reaches 97.6 %.
+FLOOR_READS = 10
+FLOOR_MEMORY = 64 * MIB  # of each connection
+OF_FLOOR_MIN = 0.98
 REFUSING = (4.0, 2.0)  # from so many seconds after the first request, for so many
 REFUSED_CONNECTIONS = 4
 WINDOW = 0.25  # seconds
@@ -37,6 +42,7 @@ def measure(runs: int) -> Iterator[dict[str, Any]]:
     """Read one made-up object for each run."""
     for _ in range(min(runs, 3)):
         for count in COUNTS:
+            yield reference(count)
             for range_bytes in RANGES:
                 yield reach(count, range_bytes)
         yield recovery()
@@ -47,10 +53,23 @@ def even(*more: str) -> list[str]:
     return ["--bytes-per-second", str(RATE), "--first-byte-ms", str(FIRST_BYTE_MS), *more]
 
 
-def reach(count: int, range_bytes: int) -> dict[str, Any]:
+def reference(count: int) -> dict[str, Any]:
+    """Read the same by the floor: what this machine carries just now, server and client."""
+    size = count * RATE * SECONDS
+    lines = ranges(f"ok/{size}/object", size, size // (count * FLOOR_READS))
+    with faulty(*even()) as port:
+        done = floor_of(port, lines, count, count * FLOOR_MEMORY)
+    rate = done.answer["bytes"] / done.answer["wall"]
+    share = rate / (count * RATE)
+    return {"case": "floor", "connections": count, "bytes_per_second": rate, "share": share}
+
+
+def reach(count: int, range_bytes: int | None) -> dict[str, Any]:
     """Read for some seconds over so many connections."""
     size = count * RATE * SECONDS
-    options = ["--connections", str(count), "--range", str(range_bytes), "--memory", "1GiB"]
+    options = ["--connections", str(count)]
+    if range_bytes is not None:
+        options += ["--range", str(range_bytes)]
     with faulty(*even()) as port:
         done = onecopy_bench(port, [f"ok/{size}/object"], "buffer", *options)
     rate = done.answer["payload_bytes"] / done.answer["seconds"]
@@ -124,26 +143,33 @@ def timeline(port: int, size: int) -> list[tuple[float, int]]:
 
 def judge(rows: list[dict[str, Any]]) -> Verdict:
     """Take the medians."""
-    table = ["| connections | range | rate | of N x 50 MB/s |", "|---|---|---|---|"]
-    reached = []
+    table = ["| connections | client | rate | of N x 50 MB/s |", "|---|---|---|---|"]
+    reached, holds = [], True
     for count in COUNTS:
+        here = [row for row in rows if row.get("connections") == count]
+        carried = share_of([row for row in here if row["case"] == "floor"])
+        table.append(line(count, "floor", carried))
         for range_bytes in RANGES:
-            some = [
-                row
-                for row in rows
-                if row["case"] == "reach"
-                and (row["connections"], row["range_bytes"]) == (count, range_bytes)
-            ]
-            rate = statistics.median(row["bytes_per_second"] for row in some)
-            share = rate / (count * RATE)
-            table.append(
-                f"| {count} | {range_bytes // MIB} MiB | {rate / 1e6:.0f} MB/s | {share:.1%} |"
-            )
-            if range_bytes == max(RANGES):
-                reached.append(share)
+            cases = [row for row in here if row["case"] == "reach"]
+            share = share_of([row for row in cases if row["range_bytes"] == range_bytes])
+            name = "default range" if range_bytes is None else f"{range_bytes // MIB} MiB"
+            table.append(line(count, name, share))
+            if range_bytes is None:
+                reached.append(f"{share:.1%} of {carried:.1%}")
+                holds &= share >= min(REACH_MIN, OF_FLOOR_MIN * carried)
     times = [row["seconds_until_back"] for row in rows if row["case"] == "recovery"]
     back = statistics.median(float("inf") if time is None else time for time in times)
     burst = f"a burst of 503 of {REFUSING[1]:.0f} s"
     table += ["", f"90 % of the rate before {burst}: {back:.2f} s after it."]
-    figure = f"{min(reached):.1%} at the least, back after {back:.2f} s"
-    return Verdict(figure, min(reached) >= REACH_MIN and back <= BACK_MAX, table)
+    figure = f"{', '.join(reached)} that the floor reaches; back after {back:.2f} s"
+    return Verdict(figure, holds and back <= BACK_MAX, table)
+
+
+def share_of(rows: list[dict[str, Any]]) -> float:
+    """Return the median share of the full rate."""
+    return statistics.median(row["share"] for row in rows)
+
+
+def line(count: int, client: str, share: float) -> str:
+    """Return a line of the table."""
+    return f"| {count} | {client} | {share * count * RATE / 1e6:.0f} MB/s | {share:.1%} |"

@@ -167,6 +167,29 @@ pub(super) fn changed(why: &str) -> Failure {
     .with_help("start again: what was read before belongs to the version before")
 }
 
+/// A body that ended before its time.
+pub(super) fn short(missing: u64) -> Failure {
+    let why = format!("the body ended {missing} bytes early");
+    Failure::new(ErrorKind::Truncated, "short_body", why)
+}
+
+/// Bytes that were asked for where the object has none.
+pub(super) fn past_the_end(len: Option<u64>) -> Failure {
+    let why = match len {
+        Some(len) => format!("the object has only {len} bytes"),
+        None => "the object ends before that".to_owned(),
+    };
+    Failure::new(ErrorKind::InvalidInput, "past_the_end", why)
+        .with_help("look it up or list it anew: it may have become shorter")
+}
+
+/// The whole of an object that does not fit where a range was asked for.
+pub(super) fn ignores_ranges() -> Failure {
+    let why = "the server sent the whole object where a range was asked for";
+    Failure::new(ErrorKind::Unsupported, "no_ranges", why)
+        .with_help("use a server (or a proxy) that answers Range requests")
+}
+
 /// Bytes that are not those that the store has the checksum of.
 pub(super) fn wrong_bytes(algorithm: Algorithm) -> Failure {
     let name = algorithm.name();

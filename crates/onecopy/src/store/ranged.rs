@@ -72,7 +72,7 @@ pub(super) async fn read_run<'a>(
         taker,
     };
     if reading.object.len_bytes.is_some_and(|len| offset > len) {
-        return Err(reading.error(past_the_end(reading.object.len_bytes)));
+        return Err(reading.error(origin::past_the_end(reading.object.len_bytes)));
     }
     if !is_whole && !reading.is_done() {
         let summing = origin.summing(&reading.object, hop.ledger()).await;
@@ -255,7 +255,7 @@ impl Reading<'_> {
         }
         let len = promised.or(self.object.len_bytes);
         if self.offset != 0 || len.is_some_and(|len| len > self.room) {
-            return Err(ignores_ranges());
+            return Err(origin::ignores_ranges());
         }
         self.learn(&answer);
         self.begin_anew();
@@ -271,7 +271,7 @@ impl Reading<'_> {
         if let Some(len) = len
             && self.filled < len
         {
-            return Err(short(len - self.filled));
+            return Err(origin::short(len - self.filled));
         }
         if len.is_some() {
             self.object.len_bytes = len;
@@ -281,7 +281,7 @@ impl Reading<'_> {
             return Err(if len.is_some() {
                 Failure::corrupt("the body is longer than the object")
             } else {
-                ignores_ranges()
+                origin::ignores_ranges()
             });
         }
         self.object.len_bytes = Some(self.filled);
@@ -321,7 +321,7 @@ impl Reading<'_> {
         }
         if total != Some(from) {
             if from > 0 {
-                return Err(past_the_end(total));
+                return Err(origin::past_the_end(total));
             }
             self.is_whole = true;
             return Ok(());
@@ -350,7 +350,7 @@ impl Reading<'_> {
             let step = if is_taken { first.min(left) } else { left };
             self.fill(body, step).await?;
             if self.filled < step {
-                return Err(short(left - self.filled));
+                return Err(origin::short(left - self.filled));
             }
             if is_taken && step == first {
                 self.hand_over();
@@ -379,24 +379,4 @@ impl Reading<'_> {
         self.filled = gap.filled() as u64;
         result
     }
-}
-
-fn short(missing: u64) -> Failure {
-    let why = format!("the body ended {missing} bytes early");
-    Failure::new(ErrorKind::Truncated, "short_body", why)
-}
-
-fn past_the_end(len: Option<u64>) -> Failure {
-    let why = match len {
-        Some(len) => format!("the object has only {len} bytes"),
-        None => "the object ends before that".to_owned(),
-    };
-    Failure::new(ErrorKind::InvalidInput, "past_the_end", why)
-        .with_help("look it up or list it anew: it may have become shorter")
-}
-
-fn ignores_ranges() -> Failure {
-    let why = "the server sent the whole object where a range was asked for";
-    Failure::new(ErrorKind::Unsupported, "no_ranges", why)
-        .with_help("use a server (or a proxy) that answers Range requests")
 }

@@ -79,12 +79,12 @@ impl Command {
     }
 }
 
-/// How to reach a store. `AWS_*` variables and profiles fill what is left open, as with the AWS
-/// tools.
+/// How to reach a store. `AWS_*`, `GOOGLE_*` and `AZURE_*` variables and profiles fill what is left
+/// open, as with the tools of each cloud.
 #[derive(Debug, Clone, Default, PartialEq, ClapArgs)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// Where S3 is, if not at AWS
+    /// Where the store is, if not at AWS, Google or Azure
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint_url: Option<String>,
     /// The region of the bucket
@@ -107,7 +107,7 @@ pub(crate) struct StoreArgs {
     /// bytes, file://FILE with their base64, or the base64 itself, which others can see
     #[arg(long, value_name = "KEY")]
     pub(crate) sse_c_key: Option<Secret>,
-    /// Do not hold objects against the checksums that S3 has of them
+    /// Do not hold objects against the checksums that the store has of them
     #[arg(long = "no-verify-checksum")]
     pub(crate) is_checksum_unverified: bool,
     /// Trust the certificates in this PEM file instead of the system's

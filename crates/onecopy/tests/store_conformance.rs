@@ -1,4 +1,4 @@
-//! One suite for every store: what the trait promises, held against files, S3 and a web server.
+//! One suite for every store: what the trait promises, held against files, the stores of three clouds, and a web server.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
 use onecopy::ErrorKind;
@@ -8,6 +8,7 @@ use onecopy::ledger::Ledger;
 use onecopy::route::Hop;
 use onecopy::store::{Filled, Key, ListRequest, Named, Object, Store, open_store, resolve};
 use onecopy::sync::Arc;
+use onecopy_testkit::cloud::{Access, CloudServer};
 use onecopy_testkit::s3::S3Server;
 
 /// A store under test, with a way to write behind its back.
@@ -22,6 +23,7 @@ struct Bench {
 enum Kind {
     Folder(tempfile::TempDir),
     Server(S3Server),
+    Cloud(CloudServer),
 }
 
 impl Bench {
@@ -60,7 +62,25 @@ impl Bench {
             base: format!("{}/bkt/", http.endpoint()),
             kind: Kind::Server(http),
         };
-        vec![file, s3, http]
+        let google = CloudServer::google("127.0.0.1:0", Access::Anyone).unwrap();
+        let azure = CloudServer::azure("127.0.0.1:0", "acc", Access::Anyone).unwrap();
+        let gs = Self::cloud(google, "gs", "gs://bkt/");
+        let az = Self::cloud(azure, "az", "az://bkt/");
+        vec![file, s3, http, gs, az]
+    }
+
+    fn cloud(server: CloudServer, name: &'static str, base: &str) -> Self {
+        server.create_bucket("bkt");
+        Self {
+            name,
+            config: StoreConfig {
+                endpoint_url: Some(server.endpoint()),
+                is_anonymous: true,
+                ..StoreConfig::default()
+            },
+            base: base.to_owned(),
+            kind: Kind::Cloud(server),
+        }
     }
 
     fn put(&self, key: &str, bytes: &[u8]) {
@@ -71,6 +91,7 @@ impl Bench {
                 std::fs::write(path, bytes).unwrap();
             }
             Kind::Server(server) => server.put("bkt", key, bytes.to_owned()).unwrap(),
+            Kind::Cloud(server) => server.put("bkt", key, bytes.to_owned()),
         }
     }
 
@@ -360,10 +381,8 @@ async fn a_pipe_is_refused_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn schemes_of_later_versions_say_so() {
-    for url in ["gs://b/k", "az://c/k", "ftp://h/k"] {
-        let error = open_store(url, &StoreConfig::default()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.help().is_some());
-    }
+async fn schemes_that_are_not_known_say_so() {
+    let error = open_store("ftp://h/k", &StoreConfig::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.help().unwrap().contains("gs://"));
 }

@@ -6,8 +6,8 @@ use std::future::Future;
 use onecopy::error::Printable;
 use onecopy::ledger::Ledger;
 use onecopy::store::{
-    Absent, FilesBelow, Key, ListRequest, Named, Object, Pages, Store, is_pattern, open_store,
-    resolve_with,
+    Absent, FilesBelow, Key, ListRequest, Named, Object, Pages, Store, behind_listed, is_pattern,
+    open_store, resolve_with,
 };
 use onecopy::sync::{Arc, runtime_here};
 use onecopy::{Error, ErrorKind, Result};
@@ -92,7 +92,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 fn is_bucket(url: &str) -> bool {
-    url.strip_prefix("s3://")
+    behind_listed(url)
         .is_some_and(|rest| rest.split_once('/').is_none_or(|(_, key)| key.is_empty()))
 }
 
@@ -129,7 +129,7 @@ async fn below(args: &LsArgs, context: &Context) -> Result<Listing> {
             return Ok(listing);
         }
         Named::Prefix(prefix) => prefix,
-        Named::Object(object) if args.url.starts_with("s3://") => object.key,
+        Named::Object(object) if behind_listed(&args.url).is_some() => object.key,
         Named::Object(object) => {
             let object = store.head(&object).await?;
             listing.add(&object, Printable(&object.url).to_string());

@@ -2,6 +2,7 @@
 
 mod bench;
 mod cat;
+mod clouds;
 mod command;
 mod cp;
 mod demo;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::escape;
-use super::url::shown;
+use super::shown::shown;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Braces within braces, at most: nobody nests more than a few, and reading them takes stack.

@@ -84,9 +84,14 @@ impl Checksum {
         all.find_map(|algorithm| {
             let text = header(&format!("x-amz-checksum-{}", algorithm.name()))?;
             // `..-7` is made of the checksums of seven parts; that is no base64 either.
-            let value = base64_decode(text).ok()?;
-            (value.len() == algorithm.len_bytes()).then_some(Self { algorithm, value })
+            Self::read(algorithm, text)
         })
+    }
+
+    /// Reads one in base64; none for what is none of this kind.
+    pub(super) fn read(algorithm: Algorithm, base64: &str) -> Option<Self> {
+        let value = base64_decode(base64).ok()?;
+        (value.len() == algorithm.len_bytes()).then_some(Self { algorithm, value })
     }
 
     /// Begins a sum of the same kind.

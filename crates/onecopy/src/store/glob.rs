@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::url::shown;
+use super::shown::shown;
 use super::{Key, escape};
 use crate::error::{Error, ErrorKind, Result};
 

@@ -6,8 +6,9 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `url`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores`, `pages` | from what people write to objects and their stores |
-//! | `s3/`, `http`, `file` | the stores |
+//! | `url`, `shown`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores`, `pages` | from what people write to objects and their stores |
+//! | `s3/`, `gcs/`, `azure/`, `http`, `file` | the stores |
+//! | `credentials/`, `cloud`, `xml` | what stores with accounts have in common |
 //! | `pace` | what reading is like just now |
 //! | `write` | what stores that can be written to promise |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
@@ -15,13 +16,17 @@
 //! | `origin`, `ranged`, `retry`, `checksum`, `crc_join` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
 
+mod azure;
 mod braces;
 mod checksum;
+mod cloud;
 mod crc_join;
+mod credentials;
 mod dates;
 mod escape;
 mod file;
 mod files_below;
+mod gcs;
 mod glob;
 mod http;
 mod http1;
@@ -33,12 +38,14 @@ mod ranged;
 mod resolve;
 mod retry;
 mod s3;
+mod shown;
 mod small_file;
 mod stdin;
 mod stores;
 mod url;
 mod url_list;
 mod write;
+mod xml;
 
 pub use checksum::{Checksum, Sum};
 pub use escape::{has_glob, unescaped};
@@ -52,9 +59,11 @@ pub use resolve::{
     Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
 };
 pub use s3::{Bucket, list_buckets};
+pub use shown::{behind_listed, shown as shown_url};
 pub use stdin::stdin;
-pub(crate) use url::split_version;
-pub use url::{shown as shown_url, split_bucket};
+pub(crate) use stores::OneKind;
+pub use url::split_bucket;
+pub(crate) use url::{check as check_url, split_version};
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 
 use std::fmt::Debug;
@@ -189,6 +198,12 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// `Unsupported` for a store that cannot list (plain HTTP), `NotFound`, `Denied`, and what a request can meet.
     fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>>;
+
+    /// The object at `key`, of which nothing else is known; none where the store has more than one way to write a key (files
+    /// and web servers).
+    fn object(&self, _key: &[u8]) -> Option<Object> {
+        None
+    }
 
     /// The writing side of the store, where it has one.
     fn writer(&self) -> Option<&dyn Writer> {

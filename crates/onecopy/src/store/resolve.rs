@@ -7,8 +7,9 @@ use std::path::Path;
 use super::braces::Names;
 use super::file::FileStore;
 use super::glob::Glob;
+use super::shown::shown;
 use super::stores::Stores;
-use super::url::{Place, shown};
+use super::url::Place;
 use super::url_list::{MAX_URL_BYTES, list_file, read_list};
 use super::{Key, ListRequest, Object, Source, Store, escape};
 use crate::config::StoreConfig;
@@ -55,7 +56,7 @@ pub enum Named {
 ///
 /// # Errors
 ///
-/// `InvalidInput` for what is no URL, a bucket or profile that cannot be; `Unsupported` for schemes of later versions.
+/// `InvalidInput` for what is no URL, a bucket or profile that cannot be; `Unsupported` for schemes that are not known.
 pub fn open_store(url: &str, config: &StoreConfig) -> Result<(Arc<dyn Store>, Named)> {
     open_store_counted(url, config, &Ledger::unread())
 }
@@ -77,7 +78,7 @@ pub fn open_store_counted(
     };
     let (store, object) = Stores::new(config, ledger).open(&place)?;
     let named = match &place {
-        Place::S3 { key, .. } if key.is_empty() || key.ends_with('/') => Named::Prefix(object.key),
+        place if place.key().is_some_and(is_prefix) => Named::Prefix(object.key),
         Place::File(path) if is_folder_name(path) => Named::Prefix(object.key),
         Place::File(path) if path.is_dir() => {
             let slash = [path.as_os_str().as_bytes(), b"/"].concat();
@@ -117,13 +118,13 @@ pub fn expand_braces(url: &str) -> Result<Vec<String>> {
 ///
 /// Each may be
 ///
-/// - `s3://bucket/key`, `http(s)://host/path`, `file:///path`, a bare path, or `file+escaped:///path`, in which `%FF` is
-///   the byte 255, for files whose names are no UTF-8;
+/// - `s3://bucket/key`, `gs://bucket/name`, `az://container/name`, `http(s)://host/path`, `file:///path`, a bare path, or
+///   `file+escaped:///path`, in which `%FF` is the byte 255, for files whose names are no UTF-8;
 /// - any of them with braces, as in bash: `train-{000..999}.tar`, `{train,val}-{0..9..2}.tar`, `{a..f}`, nested, in the
 ///   order written;
-/// - for S3 and files, a glob: `*` and `?` within one folder, `**` over folders, `[a-z]`; in byte order. An object
+/// - for all but web servers, a glob: `*` and `?` within one folder, `**` over folders, `[a-z]`; in byte order. An object
 ///   that bears the very name is taken too;
-/// - for S3 and files, a prefix that ends in `/` (or a bare bucket): everything below that is named like a shard
+/// - for all but web servers, a prefix that ends in `/` (or a bare bucket): everything below that is named like a shard
 ///   (`.tar`, `.tar.gz`, `.tgz`, `.tar.zst`, `.tzst`), in byte order. Use a glob to take other names;
 /// - a file with a list, one URL a line, `#` at the start of a line for remarks: `@path`, `@-` for stdin, or a path that
 ///   ends in `.txt` or `.list`. Blanks around a URL and the ends of lines that Windows writes are no part of it: a key
@@ -132,7 +133,7 @@ pub fn expand_braces(url: &str) -> Result<Vec<String>> {
 /// A backslash before one of `* ? [ ] { } , \` makes it stand for itself; before anything else it is itself. A file that
 /// bears the very name as written is meant, whatever characters are in it.
 ///
-/// Objects in S3 and on web servers that are named outright are not looked up: reading tells whether they exist.
+/// Objects in stores and on web servers that are named outright are not looked up: reading tells whether they exist.
 ///
 /// # Errors
 ///
@@ -239,8 +240,8 @@ impl Search {
         let place = Place::read(&escape::unescaped(name))?;
         let is_prefix = match &place {
             Place::Http(_) => false,
-            Place::S3 { key, .. } => key.is_empty() || key.ends_with('/'),
             Place::File(path) => is_folder_name(path),
+            other => other.key().is_some_and(is_prefix),
         };
         // On a web server `?` begins a query, and nothing can be listed. A prefix is meant as it is written.
         let is_glob = !is_prefix && !matches!(place, Place::Http(_)) && escape::has_glob(name);
@@ -348,6 +349,11 @@ async fn list_all(store: &Arc<dyn Store>, prefix: Key, name: &str) -> Result<Vec
         }
         request.page = Some(next);
     }
+}
+
+/// Whether a key is meant as the beginning of others.
+fn is_prefix(key: &str) -> bool {
+    key.is_empty() || key.ends_with('/')
 }
 
 fn is_folder_name(path: &Path) -> bool {

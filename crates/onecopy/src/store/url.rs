@@ -1,12 +1,13 @@
 //! What people write to name objects.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
+use super::azure::Container;
+use super::shown::{shown, split_signature};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A URL or path, told apart by its form.
@@ -18,6 +19,10 @@ pub(super) enum Place {
         key: String,
         version: Option<String>,
     },
+    /// `gs://bucket/name`, byte for byte.
+    Gcs { bucket: String, key: String },
+    /// `az://container/name`, `abfss://container@account.dfs.core.windows.net/name`, byte for byte.
+    Azure { container: Container, key: String },
     /// `http(s)://..`, whole.
     Http(String),
     /// `file:///path`, a bare path, or `file+escaped:///path`, in which `%FF` is a byte: for names that are no UTF-8.
@@ -78,21 +83,43 @@ impl Place {
                 let bytes = percent_decode_str(rest).collect::<Vec<u8>>();
                 Ok(Self::File(PathBuf::from(OsString::from_vec(bytes))))
             }
-            "gs" | "gcs" | "az" | "abfs" | "abfss" => {
-                let help = if scheme.to_ascii_lowercase().starts_with('g') {
-                    "use s3://: Google's store speaks it, too, with \
-                     `endpoint_url=https://storage.googleapis.com` and HMAC keys"
-                } else {
-                    "use s3://, http(s)://, file:// or a path"
-                };
-                let why = format!("{scheme}:// comes in a later version");
-                Err(bad(url, ErrorKind::Unsupported, &why, help))
+            "gs" | "gcs" => {
+                let (bucket, key) = split_bucket(rest);
+                let (bucket, key) = (bucket.to_owned(), key.to_owned());
+                Ok(Self::Gcs { bucket, key })
+            }
+            "az" | "azure" | "abfs" | "abfss" => {
+                if let (_, Some(_sas)) = split_signature(rest) {
+                    let why = "it carries a SAS token";
+                    let help =
+                        "put the token into AZURE_STORAGE_SAS_TOKEN, or use the https:// URL";
+                    return Err(bad(url, ErrorKind::InvalidInput, why, help));
+                }
+                let (container, key) = split_bucket(rest);
+                let container = Container::read(scheme, container)?;
+                let key = key.to_owned();
+                Ok(Self::Azure { container, key })
             }
             _ => {
-                let help = "use s3://, http(s)://, file:// or a path";
+                let help = "use s3://, gs://, az://, http(s)://, file:// or a path";
                 let why = format!("the scheme {scheme}:// is not known");
                 Err(bad(url, ErrorKind::Unsupported, &why, help))
             }
+        }
+    }
+}
+
+/// Refuses what cannot be a URL.
+pub(crate) fn check(url: &str) -> Result<()> {
+    Place::read(url).map(drop)
+}
+
+impl Place {
+    /// The key, or the prefix, where there is one that can be listed.
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Self::S3 { key, .. } | Self::Gcs { key, .. } | Self::Azure { key, .. } => Some(key),
+            Self::Http(_) | Self::File(_) => None,
         }
     }
 }
@@ -144,34 +171,6 @@ pub(crate) fn split_version(key: &str) -> (&str, Option<&str>) {
 
 fn bad(url: &str, kind: ErrorKind, why: &str, help: &str) -> Error {
     Error::new(kind, "use the URL", shown(url), why).with_help(help)
-}
-
-/// A URL as it may be shown: a query may be a signature, and before an `@` in the host's place stand a name and its
-/// password. Only in keys of S3 and in paths is `?` a letter like others; whatever the scheme, known or not, no other is
-/// trusted with that.
-#[must_use]
-pub fn shown(url: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return Cow::Borrowed(url);
-    };
-    let scheme_is = |name: &str| scheme.eq_ignore_ascii_case(name);
-    if scheme_is("file") || scheme_is("file+escaped") {
-        return Cow::Borrowed(url);
-    }
-    let cut = if scheme_is("s3") {
-        rest
-    } else {
-        rest.split(['?', '#']).next().unwrap_or_default()
-    };
-    let host_len = cut.find('/').unwrap_or(cut.len());
-    let (host, path) = cut.split_at(host_len);
-    match host.rsplit_once('@') {
-        Some((_secret, host)) => Cow::Owned(format!("{scheme}://{host}{path}")),
-        None => Cow::Borrowed(
-            url.get(..scheme.len() + "://".len() + cut.len())
-                .unwrap_or(scheme),
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -270,11 +269,32 @@ mod tests {
             Place::read("a/b.tar").unwrap(),
             Place::File("a/b.tar".into())
         );
-        assert_eq!(
-            Place::read("gs://b/a").unwrap_err().kind(),
-            ErrorKind::Unsupported
-        );
+        let gcs = |bucket: &str, key: &str| Place::Gcs {
+            bucket: bucket.into(),
+            key: key.into(),
+        };
+        assert_eq!(Place::read("gs://b//a?#%20").unwrap(), gcs("b", "/a?#%20"));
+        assert_eq!(Place::read("GCS://b").unwrap(), gcs("b", ""));
         assert_eq!(Place::read("").unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn containers_are_named_with_and_without_their_account() {
+        for (url, key) in [
+            ("az://c/a//b%20?#", "a//b%20?#"),
+            ("azure://c", ""),
+            ("abfs://c/k", "k"),
+            ("abfss://c@acc.dfs.core.windows.net/a/b@c", "a/b@c"),
+            ("az://c/?/sv=1", "?/sv=1"),
+        ] {
+            let place = Place::read(url).unwrap();
+            assert!(matches!(place, Place::Azure { .. }), "{url}");
+            assert_eq!(place.key(), Some(key), "{url}");
+        }
+        let error = Place::read("az://c/k?sv=1&sp=r&SIG=hush").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.help().unwrap().contains("AZURE_STORAGE_SAS_TOKEN"));
+        assert!(!format!("{error:#}").contains("hush"), "{error:#}");
     }
 
     #[test]
@@ -298,33 +318,6 @@ mod tests {
             let error = Place::read(command).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{command}");
             assert!(error.help().unwrap().contains(instead), "{error:?}");
-            assert!(!format!("{error:#}").contains("hush"), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn secrets_in_urls_are_not_shown_whatever_the_scheme() {
-        for (url, as_shown) in [
-            ("https://h/a.tar?sig=hush", "https://h/a.tar"),
-            ("HTTP://h/a?b?hush", "HTTP://h/a"),
-            ("http://h/a#hush?hush", "http://h/a"),
-            ("http://u:hush@h:80/a@b?hush", "http://h:80/a@b"),
-            ("http://u@hush@h", "http://h"),
-            ("ftp://u:hush@h/a?hush", "ftp://h/a"),
-            ("gs://b/a?sig=hush", "gs://b/a"),
-            ("httpx://h?hush", "httpx://h"),
-            ("s3://u:hush@b/a@b?c#d", "s3://b/a@b?c#d"),
-            ("s3://b/a?versionId=1", "s3://b/a?versionId=1"),
-            ("file:///a@b?c", "file:///a@b?c"),
-            ("a?b", "a?b"),
-            ("http", "http"),
-            ("://?hush", "://"),
-            ("", ""),
-        ] {
-            assert_eq!(shown(url), as_shown, "{url}");
-        }
-        for url in ["ftp://u:hush@h/a?hush", "az://h/a?hush"] {
-            let error = Place::read(url).unwrap_err();
             assert!(!format!("{error:#}").contains("hush"), "{error:?}");
         }
     }
@@ -354,7 +347,9 @@ mod tests {
         for a in odd {
             for b in odd {
                 for c in odd {
-                    let _place = Place::read(&format!("s3://{a}{b}{c}"));
+                    for scheme in ["s3", "gs", "abfs"] {
+                        let _place = Place::read(&format!("{scheme}://{a}{b}{c}"));
+                    }
                     let _other = Place::read(&format!("{a}{b}://{c}"));
                 }
             }

@@ -147,8 +147,8 @@ impl Copy<'_> {
                 if key.is_empty() || key.ends_with(b"/") {
                     return Err(needs_recursive(&name.text, "a prefix"));
                 }
-                let writer = super::parts::writes(&store)?;
-                let mut object = writer.object(&key);
+                let unnamed = || Error::bug("copy an object", "its store knows no keys");
+                let mut object = store.object(&key).ok_or_else(unnamed)?;
                 if let Some(version) = &name.version {
                     object.url = format!("{}?versionId={version}", object.url).into();
                     object.version = Some(Arc::clone(version));

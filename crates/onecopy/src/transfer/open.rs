@@ -14,7 +14,10 @@ use super::walk::Walk;
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
-use crate::store::{Key, Named, Object, Store, open_store_counted, shown_url, split_bucket};
+use crate::store::{
+    Key, Named, Object, OneKind, Store, behind_listed, check_url, open_store_counted, shown_url,
+    split_bucket,
+};
 use crate::sync::Arc;
 
 /// What a URL or path names.
@@ -38,6 +41,7 @@ pub(super) enum Spot {
 pub(super) struct Opener {
     config: StoreConfig,
     ledger: Arc<Ledger>,
+    kind: OneKind,
     buckets: HashMap<String, Arc<dyn Store>>,
     roots: HashMap<PathBuf, Arc<Root>>,
 }
@@ -47,6 +51,7 @@ impl Opener {
         Self {
             config: config.clone(),
             ledger: Arc::clone(ledger),
+            kind: OneKind::new(config),
             buckets: HashMap::new(),
             roots: HashMap::new(),
         }
@@ -69,6 +74,9 @@ impl Opener {
         let scheme = url
             .split_once("://")
             .map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if let (Some(scheme), Some(rest)) = (&scheme, behind_listed(url)) {
+            return self.bucket(url, scheme, rest);
+        }
         match scheme.as_deref() {
             None => {
                 if url.is_empty() {
@@ -80,19 +88,6 @@ impl Opener {
                 Named::Object(object) => Ok(Spot::Path(path(&object.key))),
                 Named::Prefix(key) => Ok(Spot::Path(path(&key))),
             },
-            Some("s3") => {
-                let (bucket, key) = split_bucket(url.get("s3://".len()..).unwrap_or_default());
-                let store = match self.buckets.get(bucket) {
-                    Some(store) => Arc::clone(store),
-                    None => {
-                        let store = self.store(&format!("s3://{bucket}"))?.0;
-                        self.buckets.insert(bucket.to_owned(), Arc::clone(&store));
-                        store
-                    }
-                };
-                let key = key.as_bytes().into();
-                Ok(Spot::Bucket { store, key })
-            }
             Some(_) => match self.store(url)? {
                 (store, Named::Object(object)) => Ok(Spot::Web { store, object }),
                 (_, Named::Prefix(_)) => {
@@ -106,6 +101,26 @@ impl Opener {
                 }
             },
         }
+    }
+
+    /// A bucket's store, and what `url` names in it: `rest` is what stands behind the scheme.
+    fn bucket(&mut self, url: &str, scheme: &str, rest: &str) -> Result<Spot> {
+        if scheme != "s3" {
+            check_url(url)?;
+        }
+        let (bucket, key) = split_bucket(rest);
+        let name = format!("{scheme}://{bucket}");
+        let store = match self.buckets.get(&name) {
+            Some(store) => Arc::clone(store),
+            None => {
+                self.kind.take(scheme)?;
+                let store = self.store(&name)?.0;
+                self.buckets.insert(name, Arc::clone(&store));
+                store
+            }
+        };
+        let key = key.as_bytes().into();
+        Ok(Spot::Bucket { store, key })
     }
 }
 
@@ -148,6 +163,9 @@ pub(super) fn sides(
             let (place, _) = listed(to, target, false, true)?;
             (place, Goal::Folder(root))
         }
+        Spot::Bucket { ref store, .. } if store.writer().is_none() => {
+            return Err(no_target(target));
+        }
         Spot::Bucket { ref store, ref key } => {
             let goal = Goal::Bucket {
                 store: Arc::clone(store),
@@ -173,7 +191,7 @@ pub(super) fn both_here(source: &str, target: &str) -> Error {
     let why = "both are on this machine";
     let what = format!("{source} and {target}");
     Error::new(ErrorKind::InvalidInput, "copy between", what, why)
-        .with_help("name s3:// on one side at least; for files there are cp and rsync")
+        .with_help("name s3://, gs:// or az:// on one side; for files there are cp and rsync")
 }
 
 /// Refuses to copy what begins with a prefix to where some of it would be read again, or written over.
@@ -211,7 +229,7 @@ pub(super) fn apart(
 pub(super) fn no_target(target: &str) -> Error {
     let why = "this kind of place cannot be written to";
     Error::new(ErrorKind::Unsupported, "write to", shown_url(target), why)
-        .with_help("write to s3:// or to a folder")
+        .with_help("write to s3:// or to a folder; gs:// and az:// can be read only")
 }
 
 /// What is below a spot, as a listing and as where things come from.
@@ -249,7 +267,7 @@ pub(super) fn listed(
             let why = "what is there cannot be listed";
             Err(
                 Error::new(ErrorKind::Unsupported, "list", shown_url(url), why)
-                    .with_help("use s3:// or a folder"),
+                    .with_help("use s3://, gs://, az:// or a folder"),
             )
         }
     }

@@ -24,6 +24,9 @@ impl Target {
         opener: &mut Opener,
     ) -> Result<Self> {
         let (goal, name) = match spot {
+            Spot::Bucket { store, .. } if store.writer().is_none() => {
+                return Err(open::no_target(shown));
+            }
             Spot::Bucket { store, key } => {
                 let is_folder = key.is_empty() || key.ends_with(b"/") || has_sets;
                 let (prefix, name) = if is_folder {

@@ -163,12 +163,12 @@ fn point_label(point: &AccessPoint) -> String {
 }
 
 /// A key as the path of a request has it: every byte but the unreserved ones and `/` encoded, once (SigV4, "UriEncode").
-pub(super) fn encode_key(key: &[u8]) -> String {
+pub(in crate::store) fn encode_key(key: &[u8]) -> String {
     encode(key, b"-._~/")
 }
 
 /// A value as the query of a request has it.
-pub(super) fn encode_value(value: &[u8]) -> String {
+pub(in crate::store) fn encode_value(value: &[u8]) -> String {
     encode(value, b"-._~")
 }
 

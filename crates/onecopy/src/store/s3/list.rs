@@ -1,14 +1,12 @@
 //! ListObjectsV2: the question and the answer.
 
-use quick_xml::Reader;
-use quick_xml::events::Event;
-
 use super::super::http1::Failure;
+pub(super) use super::super::xml::leaves;
 use super::super::{ETag, Key, ListPage, ListRequest, Object, dates};
 use super::address::encode_value;
 
 /// The query of a listing. Keys come back encoded, so that XML cannot spoil them.
-pub(super) fn query(request: &ListRequest) -> String {
+pub(in crate::store) fn query(request: &ListRequest) -> String {
     let mut query = String::new();
     if let Some(page) = &request.page {
         query.push_str("continuation-token=");
@@ -26,68 +24,8 @@ pub(super) fn query(request: &ListRequest) -> String {
     query
 }
 
-/// One element of a document: where it stands, and its text.
-pub(super) type Leaf = (Vec<String>, String);
-
-/// Every element with text, in order: the names from the root down, and the text exactly as it stands.
-/// Namespaces and attributes mean nothing here.
-pub(super) fn leaves(text: &[u8]) -> Result<Vec<Leaf>, String> {
-    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-    let mut reader = Reader::from_str(text);
-    let mut path: Vec<String> = Vec::new();
-    let mut leaves = Vec::new();
-    let mut inner = String::new();
-    loop {
-        match reader.read_event().map_err(|error| error.to_string())? {
-            Event::Start(element) => {
-                path.push(element.local_name().as_ref().to_owned());
-                if path.len() > 16 {
-                    return Err("elements nest too deep".to_owned());
-                }
-                inner.clear();
-            }
-            Event::Text(text) => inner.push_str(&text),
-            Event::CData(text) => inner.push_str(&text),
-            Event::GeneralRef(reference) => inner.push(resolve(&reference)?),
-            Event::End(_) => {
-                leaves.push((path.clone(), std::mem::take(&mut inner)));
-                path.pop();
-            }
-            Event::Empty(element) => {
-                let mut path = path.clone();
-                path.push(element.local_name().as_ref().to_owned());
-                leaves.push((path, String::new()));
-            }
-            Event::Eof => break,
-            _ => {}
-        }
-    }
-    if !path.is_empty() {
-        return Err("the document is cut off".to_owned());
-    }
-    Ok(leaves)
-}
-
-/// The character behind `&name;`. Nothing is ever expanded but the five of XML and numbers.
-fn resolve(reference: &quick_xml::events::BytesRef<'_>) -> Result<char, String> {
-    if let Some(character) = reference
-        .resolve_char_ref()
-        .map_err(|error| error.to_string())?
-    {
-        return Ok(character);
-    }
-    match &**reference {
-        "lt" => Ok('<'),
-        "gt" => Ok('>'),
-        "amp" => Ok('&'),
-        "quot" => Ok('"'),
-        "apos" => Ok('\''),
-        _ => Err("an unknown entity".to_owned()),
-    }
-}
-
 /// Whether the answer is an error under a status that says otherwise.
-pub(super) fn is_error(text: &[u8]) -> bool {
+pub(in crate::store) fn is_error(text: &[u8]) -> bool {
     let leaves = leaves(text.trim_ascii_start()).unwrap_or_default();
     leaves
         .last()
@@ -96,14 +34,14 @@ pub(super) fn is_error(text: &[u8]) -> bool {
 }
 
 /// Reads one page. `url` says how an object is called.
-pub(super) fn read_page(
+pub(in crate::store) fn read_page(
     text: &[u8],
     request: &ListRequest,
     url: impl Fn(&Key) -> String,
 ) -> Result<ListPage, Failure> {
     let bad = |why: String| {
-        Failure::corrupt(format!("the listing is not what S3 sends: {why}"))
-            .with_help("does the endpoint speak S3?")
+        Failure::corrupt(format!("the answer is no listing of a bucket: {why}"))
+            .with_help("does the endpoint speak the protocol of this store (`endpoint_url`)?")
     };
     let leaves = leaves(text).map_err(bad)?;
     let root = leaves.last().and_then(|(path, _)| path.first());

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `account`, `profile` | who asks: settings, environment, profile |
 //! | `bucket`, `address`, `aws`, `home` | what is asked: kinds of buckets, their hosts, and how a region is learned |
-//! | `signer`, `half`, `keep`, `send`, `session`, `sign` | credentials and signatures |
+//! | `signer`, `half`, `keep`, `session`, `sign` | credentials and signatures |
 //! | `customer_key` | SSE-C |
 //! | `asking`, `refusal`, `meaning`, `page` | a request, and what a refusal says: about asking again, and to people |
 //! | `sums` | checksums of objects that are read in ranges |
@@ -28,13 +28,12 @@ mod fuzz;
 mod half;
 mod home;
 mod keep;
-mod list;
+pub(super) mod list;
 mod meaning;
 mod page;
 mod profile;
 mod proof;
 mod refusal;
-mod send;
 mod session;
 mod sign;
 mod signer;
@@ -43,6 +42,7 @@ mod write;
 mod write_xml;
 
 pub(super) use account::Account;
+pub(super) use address::{encode_key, encode_value};
 pub use buckets::{Bucket, list_buckets};
 
 use http::{HeaderMap, Method};
@@ -61,7 +61,7 @@ use crate::sync::Arc;
 use asking::{Ask, With};
 use home::Home;
 use keep::Keep;
-use sums::{Outcome, Sums, Told};
+pub(super) use sums::{Outcome, Sums, Told};
 
 /// Listings and error texts longer than this are refused: 1000 keys of 1024 bytes, each byte encoded as three, are
 /// some 4 MiB.
@@ -235,6 +235,10 @@ fn version_query(version: &str) -> String {
 }
 
 impl Store for S3Store {
+    fn object(&self, key: &[u8]) -> Option<Object> {
+        Some(self.object(key, None))
+    }
+
     fn writer(&self) -> Option<&dyn Writer> {
         Some(self)
     }

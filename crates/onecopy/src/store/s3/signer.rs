@@ -6,10 +6,10 @@ use reqsign_aws_v4::DefaultCredentialProvider;
 use reqsign_core::time::Timestamp;
 use reqsign_core::{Context, ProvideCredential};
 
+use super::super::credentials::{self, Trouble};
 use super::super::http1::{Failure, Request};
 use super::half::Half;
 use super::keep::{Held, Keep};
-use super::send::{self, Trouble};
 use super::sign::{self, DayKey, Scope};
 use crate::config::StoreConfig;
 use crate::error::ErrorKind;
@@ -49,7 +49,7 @@ impl Signer {
             // A profile named on purpose wins over keys in the environment, as with the AWS tools.
             chain = chain.no_env().with_profile(profile);
         }
-        let (context, trouble) = send::context(config);
+        let (context, trouble) = credentials::context(config);
         Self {
             context,
             trouble,

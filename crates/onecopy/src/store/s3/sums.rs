@@ -13,15 +13,15 @@ const MOST_OBJECTS: usize = 16 << 10;
 
 /// What a look-up told.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
-    pub(super) expected: Option<Checksum>,
+pub(in crate::store) struct Told {
+    pub(in crate::store) expected: Option<Checksum>,
     /// The version that it is the checksum of.
-    pub(super) etag: Option<ETag>,
+    pub(in crate::store) etag: Option<ETag>,
 }
 
 /// How a piece changed what is known of an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(in crate::store) enum Outcome {
     /// More of it is to come, or it says nothing about what is expected.
     Open,
     /// All bytes have passed, and they are what the store has.
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 
 /// The checksums of one bucket's objects.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(in crate::store) struct Sums {
     /// Guards the table; held for a look or a change only.
     table: Mutex<Table>,
 }
@@ -72,13 +72,13 @@ impl Sums {
     }
 
     /// Notes what a look-up told.
-    pub(super) fn note(&self, object: &Object, told: Told) {
+    pub(in crate::store) fn note(&self, object: &Object, told: Told) {
         // Another request may have noted it in the meantime: the same.
         let _was_there = self.entry(object).told.set(told);
     }
 
     /// Notes that the bytes of `sum` have passed, which begin at `offset`.
-    pub(super) fn passed(&self, object: &Object, offset: u64, sum: Sum) -> Outcome {
+    pub(in crate::store) fn passed(&self, object: &Object, offset: u64, sum: Sum) -> Outcome {
         let entry = self.entry(object);
         let Some(told) = entry.told.get() else {
             return Outcome::Open;

@@ -15,10 +15,11 @@ use crate::config::{Limits, StoreConfig, Variables};
 use crate::error::ErrorKind;
 use crate::sync::{Arc, Mutex, Threads};
 
-/// Time for the metadata service of a cloud machine: it is one hop away, or it is not there at all.
+/// Time to reach the metadata service of a cloud machine, and for the answer of Amazon's: it is one hop away, or it is not
+/// there at all. Those of Google and Microsoft fetch the token from elsewhere before they answer.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Time for STS, SSO and ECS.
+/// Time for services that give out tokens.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Answers longer than this are refused: credentials are some 2 KiB.
@@ -27,11 +28,11 @@ const MAX_ANSWER: usize = 1 << 20;
 /// What went wrong last when credentials were asked for over the network, in words; none where nothing did. The metadata
 /// service of a cloud machine is left out: elsewhere it is always missing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
+pub(in crate::store) struct Trouble(Arc<Mutex<Option<String>>>);
 
 impl Trouble {
     /// The words.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(in crate::store) fn told(&self) -> Option<String> {
         self.0.lock().clone()
     }
 
@@ -41,7 +42,7 @@ impl Trouble {
 }
 
 /// The context in which credentials are looked for, and what becomes of the search.
-pub(super) fn context(config: &StoreConfig) -> (Context, Trouble) {
+pub(in crate::store) fn context(config: &StoreConfig) -> (Context, Trouble) {
     // Connections of their own: a full pool of data connections must not keep credentials waiting.
     let limits = Limits {
         connections: 2,
@@ -55,7 +56,7 @@ pub(super) fn context(config: &StoreConfig) -> (Context, Trouble) {
     let sender = Sender {
         client: Client::new(&config),
         // A proxy would ask its own machine who it is.
-        metadata: Client::new(&config).directly(),
+        metadata: Client::new(&near(&config)).directly(),
         trouble: Trouble::default(),
     };
     let trouble = sender.trouble.clone();
@@ -65,6 +66,13 @@ pub(super) fn context(config: &StoreConfig) -> (Context, Trouble) {
         .with_command_execute(Programs)
         .with_http_send(sender);
     (context, trouble)
+}
+
+/// For what is one hop away.
+fn near(config: &StoreConfig) -> StoreConfig {
+    let mut near = config.clone();
+    near.limits.connect_timeout = METADATA_TIMEOUT;
+    near
 }
 
 #[derive(Debug)]
@@ -138,11 +146,12 @@ impl HttpSend for Sender {
         let uri = parts.uri.to_string();
         let (endpoint, rest) = Endpoint::split(&uri)
             .map_err(|_shows_the_url| Error::request_invalid("the URL of a credential request"))?;
-        let is_metadata = is_metadata(&endpoint.host, rest);
-        let (client, timeout) = if is_metadata {
-            (&self.metadata, METADATA_TIMEOUT)
-        } else {
-            (&self.client, TIMEOUT)
+        let service = Service::of(&endpoint.host, rest);
+        let is_metadata = service != Service::Other;
+        let (client, timeout) = match service {
+            Service::Metadata => (&self.metadata, METADATA_TIMEOUT),
+            Service::MetadataThatAsks => (&self.metadata, TIMEOUT),
+            Service::Other => (&self.client, TIMEOUT),
         };
         let rest = if rest.starts_with('/') {
             rest.to_owned()
@@ -185,7 +194,51 @@ impl HttpSend for Sender {
     }
 }
 
-/// EC2's metadata service, ECS's and EKS's: link-local addresses, or paths that only EC2's has.
-fn is_metadata(host: &str, path: &str) -> bool {
-    host.starts_with("169.254.") || host.starts_with("fd00:ec2:") || path.starts_with("/latest/")
+/// Who is asked for a credential.
+#[derive(Debug, PartialEq, Eq)]
+enum Service {
+    /// EC2's metadata service, ECS's and EKS's: link-local addresses, or paths that only EC2's has.
+    Metadata,
+    /// That of Google or Microsoft.
+    MetadataThatAsks,
+    Other,
+}
+
+impl Service {
+    fn of(host: &str, path: &str) -> Self {
+        let begins = |start: &str| path.starts_with(start);
+        if begins("/computeMetadata/") || begins("/metadata/identity/") {
+            return Self::MetadataThatAsks;
+        }
+        if host.starts_with("169.254.") || host.starts_with("fd00:ec2:") || begins("/latest/") {
+            return Self::Metadata;
+        }
+        Self::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_services_are_told_from_all_others() {
+        for (host, path, service) in [
+            ("169.254.169.254", "/latest/api/token", Service::Metadata),
+            ("169.254.170.2", "/v2/credentials", Service::Metadata),
+            (
+                "169.254.169.254",
+                "/metadata/identity/oauth2/token?x",
+                Service::MetadataThatAsks,
+            ),
+            (
+                "metadata.google.internal",
+                "/computeMetadata/v1/instance",
+                Service::MetadataThatAsks,
+            ),
+            ("oauth2.googleapis.com", "/token", Service::Other),
+        ] {
+            assert_eq!(Service::of(host, path), service, "{host}{path}");
+        }
+    }
 }

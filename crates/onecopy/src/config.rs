@@ -8,10 +8,12 @@ use crate::error::ErrorKind;
 use crate::route::RouteWish;
 use crate::size::MIB;
 
-/// How to reach a store. Everything has a default; `AWS_*` variables fill what is left open, as with the AWS tools.
+/// How to reach a store. Everything has a default; `AWS_*`, `GOOGLE_*` and `AZURE_*` variables fill what is left open, as with
+/// the tools of each cloud.
 #[derive(Debug, Clone, Default)]
 pub struct StoreConfig {
-    /// `--endpoint-url`: where S3 is, if not at AWS. Else `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, the profile.
+    /// `--endpoint-url`: where the store is, if not at its cloud. Else `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, the profile;
+    /// `STORAGE_EMULATOR_HOST`; `AZURE_STORAGE_ENDPOINT`, `AZURE_STORAGE_CONNECTION_STRING`.
     pub endpoint_url: Option<String>,
     /// `--region`. Else `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile; at last us-east-1.
     pub region: Option<String>,
@@ -19,14 +21,14 @@ pub struct StoreConfig {
     pub profile: Option<String>,
     /// `--no-sign-request`: send no credentials.
     pub is_anonymous: bool,
-    /// `--request-payer requester`.
+    /// `--request-payer requester`; at Google the project in `GOOGLE_CLOUD_QUOTA_PROJECT` pays.
     pub is_requester_paying: bool,
     /// `--addressing-style`. Else the profile's; at last auto.
     pub addressing_style: Option<AddressingStyle>,
     /// `--sse-c-key`: the key that objects are encrypted with at the store (SSE-C), as base64 of its 32 bytes, or the
     /// file that holds it: `fileb://path` (the bytes) or `file://path` (base64).
     pub sse_c_key: Option<Secret>,
-    /// `--no-verify-checksum`: do not hold objects against the checksums that S3 has of them.
+    /// `--no-verify-checksum`: do not hold objects against the checksums that the store has of them.
     pub is_checksum_unverified: bool,
     /// A PEM file of certificates to trust instead of the system's.
     pub ca_bundle: Option<String>,

@@ -8,7 +8,7 @@
 /// Something that may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Setting {
-    /// Where S3 is.
+    /// Where the store is.
     EndpointUrl,
     /// The region of the bucket.
     Region,

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use onecopy_testkit::cloud::{Access, CloudServer};
 
-use crate::command::{Ended, bare};
+use crate::command::{Ended, World, bare};
 
 const KEY: &str = "aHVzaC1odXNoLWh1c2g=";
 
@@ -121,6 +121,21 @@ fn sync_brings_what_is_new_and_deletes_what_is_gone() {
         let again = sync();
         assert_eq!(again.text().lines().count(), 1, "{again:?}");
         assert_eq!(fs::read(folder.path().join("p/a")).unwrap(), b"more");
+    }
+}
+
+#[test]
+fn objects_go_from_there_to_s3() {
+    let world = World::new();
+    for cloud in Cloud::both() {
+        let mut command = world.command(&["cp", "-r", &cloud.url("p"), "s3://data/copied/"]);
+        for (name, value) in &cloud.set {
+            command.env(name, value);
+        }
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let copied = world.server.get("data", "copied/d/b c").unwrap();
+        assert_eq!(copied.unwrap(), "22");
     }
 }
 

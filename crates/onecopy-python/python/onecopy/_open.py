@@ -50,11 +50,13 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     Parameters
     ----------
     urls
-        ``s3://bucket/train-{000..999}.tar``, a prefix, a glob, ``http(s)://``, ``file://``, a
-        path; or several of them. A path of this machine may be ``bytes``, or hold the bytes that
-        ``os.fsdecode`` escapes; everything else must be text in UTF-8.
+        ``s3://bucket/train-{000..999}.tar``, a prefix, a glob, ``gs://bucket/name``,
+        ``az://container/name``, ``http(s)://``, ``file://``, a path; or several of them. A path of
+        this machine may be ``bytes``, or hold the bytes that ``os.fsdecode`` escapes; everything
+        else must be text in UTF-8.
     endpoint_url, region, profile, no_sign_request, request_payer, ca_bundle, no_verify_ssl
-        As with the AWS tools; ``AWS_*`` variables and the profile fill what is left open.
+        As with the AWS tools; ``AWS_*`` variables and the profile fill what is left open. For
+        ``gs://`` and ``az://`` those of Google's and Microsoft's tools do.
         ``request_payer`` is ``"requester"`` or None.
     addressing_style
         Where the bucket is named: in the path, or in the host (``"virtual"``). None takes the
@@ -64,7 +66,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         The key that objects are encrypted with at the store (SSE-C): its 32 bytes, base64 of them,
         ``"fileb://path"`` of a file with the bytes or ``"file://path"`` of one with base64.
     no_verify_checksum
-        Whether objects are taken without holding them against the checksums that S3 has of them.
+        Whether objects are taken without holding them against the checksums of the store.
     memory
         For everything in flight: bytes, or text like ``"2GiB"``. None takes a quarter of what is
         free, at most 2 GiB. Batches that were handed out do not count.

@@ -14,6 +14,8 @@ pub(super) struct Scene<'a> {
     pub(super) is_anonymous: bool,
     /// Whether a SAS token went along.
     pub(super) has_sas: bool,
+    /// Whether the request was signed with the account's key, which may do anything.
+    pub(super) has_key: bool,
 }
 
 /// What the head of the answer told.
@@ -164,6 +166,9 @@ fn denied(scene: &Scene<'_>) -> Failure {
         "the container is not public: leave out `no_sign_request` and give credentials".to_owned()
     } else if scene.has_sas {
         format!("make a SAS token with the rights to read and list (sp=rl) on {container}")
+    } else if scene.has_key {
+        "check that key and account belong together, and that the account's firewall lets this machine in"
+            .to_owned()
     } else {
         format!(
             "grant the role Storage Blob Data Reader on {container}; Owner and Contributor do not \
@@ -181,6 +186,7 @@ mod tests {
         container: "c",
         is_anonymous: false,
         has_sas: false,
+        has_key: false,
     };
 
     fn refusal(status: u16, head: Option<&str>, text: &str, scene: &Scene<'_>) -> Failure {
@@ -244,7 +250,12 @@ mod tests {
             has_sas: true,
             ..SCENE
         };
+        let key = Scene {
+            has_key: true,
+            ..SCENE
+        };
         for (code, scene, word) in [
+            ("AuthorizationFailure", &key, "belong together"),
             ("AuthorizationFailure", &SCENE, "Storage Blob Data Reader"),
             (
                 "NoAuthenticationInformation",

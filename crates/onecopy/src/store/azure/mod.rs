@@ -152,6 +152,7 @@ impl AzureStore {
             container: &self.container.name,
             is_anonymous: signer.is_none(),
             has_sas: signer.is_some_and(signer::Signer::has_sas),
+            has_key: signer.is_some_and(signer::Signer::has_key),
         };
         meaning::read(&told, &text.unwrap_or_default(), &scene)
     }

@@ -93,6 +93,11 @@ impl Signer {
         matches!(self.given, Some(Credential::SasToken { .. }))
     }
 
+    /// Whether requests are signed with the account's key.
+    pub(super) fn has_key(&self) -> bool {
+        matches!(self.given, Some(Credential::SharedKey { .. }))
+    }
+
     /// The credential in use.
     pub(super) async fn credential(&self) -> Result<Arc<Held<Credential>>, Failure> {
         let fetch = || async {

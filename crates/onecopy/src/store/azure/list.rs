@@ -68,7 +68,7 @@ pub(super) fn read_page(
                 blob.len_bytes = Some(size);
             }
             ["Blobs", "Blob", "Properties", "Etag" | "ETag"] if !text.is_empty() => {
-                blob.etag = Some(ETag(text.as_str().into()));
+                blob.etag = Some(etag(text));
             }
             ["Blobs", "Blob", "Properties", "Last-Modified"] => {
                 blob.modified_unix = dates::from_http(text.trim());
@@ -106,6 +106,14 @@ pub(super) fn read_page(
     Ok(page)
 }
 
+/// A tag as answers have it, and as conditions want it: listings leave its quotes out.
+fn etag(text: &str) -> ETag {
+    if text.ends_with('"') {
+        return ETag(text.into());
+    }
+    ETag(format!("\"{text}\"").into())
+}
+
 fn key(text: &str, is_encoded: bool) -> Key {
     if is_encoded {
         return Key::new(percent_encoding::percent_decode_str(text).collect::<Vec<u8>>());
@@ -138,7 +146,8 @@ mod tests {
         let names: Vec<&[u8]> = page.objects.iter().map(|o| o.key.as_bytes()).collect();
         assert_eq!(names, [" a&b+%20ü ".as_bytes(), "x\u{ffff} y".as_bytes()]);
         let first = &page.objects[0];
-        assert_eq!(first.etag, Some(ETag("0x8D1".into())));
+        assert_eq!(first.etag, Some(ETag("\"0x8D1\"".into())));
+        assert_eq!(etag("\"0x8D1\""), etag("0x8D1"));
         assert_eq!(
             (first.len_bytes, first.modified_unix),
             (Some(7), Some(784_111_777))

@@ -72,6 +72,7 @@ fn by_code(code: &str, scene: &Scene<'_>) -> Option<Failure> {
         | "AuthorizationFailure"
         | "InsufficientAccountPermissions"
         | "UnauthorizedBlobOverwrite" => denied(scene),
+        "AuthenticationFailed" if scene.is_anonymous => denied(scene),
         "AuthenticationFailed" => signature(scene),
         "InvalidAuthenticationInfo" => <reqsign_azure_storage::Credential as Kept>::expired(),
         "NoAuthenticationInformation" | "PublicAccessNotPermitted" => denied(scene),
@@ -262,6 +263,7 @@ mod tests {
                 &anonymous,
                 "`no_sign_request`",
             ),
+            ("AuthenticationFailed", &anonymous, "`no_sign_request`"),
             ("AuthorizationFailure", &sas, "sp=rl"),
             ("AuthenticationFailed", &sas, "expired"),
             ("AuthenticationFailed", &SCENE, "clock"),

@@ -97,25 +97,60 @@ impl FolderStore {
         }
     }
 
-    /// Collects the files below `folder` whose key begins with `prefix`.
-    fn walk(folder: &Path, key: &str, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
+    /// Tells the files below `folder` that are wanted, in order of bytes, and enters no folder in
+    /// which there is none: a page of a listing costs what it holds.
+    fn walk(folder: &Path, key: &str, wanted: Wanted<'_>, tell: Tell<'_>) -> Walked {
+        let mut keys = Vec::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
                 continue;
             };
-            let below = format!("{key}{name}");
-            if entry.path().is_dir() {
-                let below = format!("{below}/");
-                let leads = below.starts_with(prefix) || prefix.starts_with(&below);
-                if leads && name != UNFINISHED {
-                    Self::walk(&entry.path(), &below, prefix, found)?;
-                }
-            } else if below.starts_with(prefix) {
-                found.push(below);
+            let kind = entry.file_type()?;
+            if kind.is_dir() || kind.is_symlink() && entry.path().is_dir() {
+                // With the slash, `a.b` comes before `a/c`, and `a/c` before `a0`.
+                keys.extend((name != UNFINISHED).then(|| format!("{key}{name}/")));
+            } else {
+                keys.push(format!("{key}{name}"));
             }
         }
-        Ok(())
+        keys.sort_unstable();
+        for below in keys {
+            let path = folder.join(&below[key.len()..]);
+            let flow = if below.ends_with('/') && wanted.is_below(&below) {
+                Self::walk(&path, &below, wanted, tell)?
+            } else if !below.ends_with('/') && wanted.is(&below) {
+                tell(&below, &path)?
+            } else {
+                continue;
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+type Walked = io::Result<ControlFlow<()>>;
+type Tell<'a> = &'a mut dyn FnMut(&str, &Path) -> Walked;
+
+/// Which keys a walk tells.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    prefix: &'a str,
+    after: &'a str,
+}
+
+impl Wanted<'_> {
+    fn is(self, key: &str) -> bool {
+        key.starts_with(self.prefix) && (self.after.is_empty() || key > self.after)
+    }
+
+    /// Whether there may be wanted keys that begin with `folder`.
+    fn is_below(self, folder: &str) -> bool {
+        let leads = folder.starts_with(self.prefix) || self.prefix.starts_with(folder);
+        leads && (folder > self.after || self.after.starts_with(folder))
     }
 }
 
@@ -179,13 +214,16 @@ impl Store for FolderStore {
 
     fn delete_bucket(&self, bucket: &str) -> io::Result<bool> {
         let path = self.bucket(bucket)?;
-        let mut found = Vec::new();
-        Self::walk(&path, "", "", &mut found)?;
-        if found.is_empty() {
+        let all = Wanted {
+            prefix: "",
+            after: "",
+        };
+        let found = Self::walk(&path, "", all, &mut |_, _| Ok(ControlFlow::Break(())))?;
+        if found.is_continue() {
             // Only empty folders are left below it.
             fs::remove_dir_all(path)?;
         }
-        Ok(found.is_empty())
+        Ok(found.is_continue())
     }
 
     fn find(&self, bucket: &str, key: &str) -> io::Result<Option<Object>> {
@@ -246,24 +284,62 @@ impl Store for FolderStore {
 
     fn scan(&self, bucket: &str, prefix: &str, after: &str, visit: Visit<'_>) -> io::Result<()> {
         let root = self.bucket(bucket)?;
-        let mut found = Vec::new();
-        Self::walk(&root, "", prefix, &mut found)?;
-        found.sort();
-        let from = found.partition_point(|key| key.as_str() <= after && !after.is_empty());
-        for key in &found[from..] {
-            let path = root.join(key);
-            let Some(metadata) = absent(fs::metadata(&path))? else {
-                continue;
+        let wanted = Wanted { prefix, after };
+        let _ended = Self::walk(&root, "", wanted, &mut |key, path| {
+            let Some(metadata) = absent(fs::metadata(path))? else {
+                return Ok(ControlFlow::Continue(()));
             };
             let summary = || Summary {
                 size: metadata.len(),
-                etag: self.describe(&path, &metadata).0,
+                etag: self.describe(path, &metadata).0,
                 modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             };
-            if let ControlFlow::Break(()) = visit(key, &summary) {
-                break;
+            Ok(visit(key, &summary))
+        })?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_in_order_of_bytes_wherever_a_scan_begins() {
+        let root = tempfile::tempdir().unwrap();
+        let mut keys = [
+            "a.b", "a/b", "a/b.c/d", "a/b0", "a0", "b", "b!/x", "\u{fc}/y",
+        ];
+        for key in keys {
+            let path = root.path().join("bkt").join(key);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, key).unwrap();
+        }
+        keys.sort_unstable();
+        let store = FolderStore::new(root.path()).unwrap();
+        let scan = |prefix: &str, after: &str, most: usize| {
+            let mut found = Vec::new();
+            let mut visit = |key: &str, _: &dyn Fn() -> Summary| {
+                found.push(key.to_owned());
+                if found.len() == most {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            };
+            store.scan("bkt", prefix, after, &mut visit).unwrap();
+            found
+        };
+        for prefix in ["", "a", "a/", "a/b", "b", "b!/x", "zzz"] {
+            let all: Vec<&str> = keys.into_iter().filter(|k| k.starts_with(prefix)).collect();
+            assert_eq!(scan(prefix, "", usize::MAX), all, "{prefix}");
+            for after in [
+                "a", "a.b", "a/", "a/b", "a/b.c/", "a/b.c/d", "a/zz", "b", "zzz",
+            ] {
+                let rest: Vec<&str> = all.iter().copied().filter(|k| *k > after).collect();
+                assert_eq!(scan(prefix, after, usize::MAX), rest, "{prefix} {after}");
+                let two = rest.iter().copied().take(2).collect::<Vec<_>>();
+                assert_eq!(scan(prefix, after, 2), two, "{prefix} {after}");
             }
         }
-        Ok(())
     }
 }

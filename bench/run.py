@@ -26,6 +26,7 @@ from scenarios import (
     first_batch,
     peak_memory,
     rivals,
+    sync_beside,
     tar_parsing,
 )
 
@@ -40,6 +41,7 @@ SCENARIOS: dict[str, Any] = {
     "tar_parsing": tar_parsing,
     "connections": connections,
     "rivals": rivals,
+    **sync_beside.CASES,
 }
 RUNS_MIN = 5
 

@@ -125,10 +125,13 @@ impl Recycler {
 }
 
 impl Shelf {
-    /// The smallest kept region that holds `len` and wastes at most half of itself.
+    /// The smallest kept region that holds `len` and wastes at most half of itself; among equals the one that was in use
+    /// last, which the cache knows best.
     fn find(&self, len: usize) -> Option<(Region, bool)> {
         let mut kept = self.kept.lock();
-        let (&(region_len, age), _) = kept.regions.range((len, 0)..).next()?;
+        let (&(region_len, _), _) = kept.regions.range((len, 0)..).next()?;
+        let mut equals = kept.regions.range(..=(region_len, u64::MAX));
+        let (&(_, age), _) = equals.next_back()?;
         if region_len / 2 > len.max(PAGE) {
             return None;
         }

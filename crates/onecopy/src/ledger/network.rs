@@ -74,6 +74,10 @@ impl Network {
         self.allowed.store(connections as u64, Ordering::Relaxed);
     }
 
+    pub(super) fn connections(&self) -> usize {
+        usize::try_from(self.allowed.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn answered(&self, wait: Duration) {
         self.first_byte_micros.add(micros(wait));
     }

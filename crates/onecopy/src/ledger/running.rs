@@ -220,6 +220,11 @@ impl Ledger {
         self.network.allowed(connections);
     }
 
+    /// How many connections there may be at once now; 0 where none was ever asked for.
+    pub(crate) fn connections(&self) -> usize {
+        self.network.connections()
+    }
+
     /// Notes how long a read waited for the first byte of its answer.
     pub fn answered(&self, wait: Duration) {
         self.network.answered(wait);

@@ -10,6 +10,7 @@ use super::settings::Action;
 use super::shared::{Shared, cancelled};
 use super::{download, names, relay, upload};
 use crate::error::{Error, ErrorKind, Result};
+use crate::size::to_usize;
 use crate::store::{Object, Source, Store, stdin};
 use crate::sync::Arc;
 
@@ -176,8 +177,10 @@ impl Job {
 #[derive(Debug)]
 pub(super) struct Runner {
     shared: Arc<Shared>,
-    tasks: JoinSet<()>,
-    most: usize,
+    /// Each gives its weight at its end.
+    tasks: JoinSet<usize>,
+    /// Ranges that the items under way have in all.
+    weight: usize,
 }
 
 impl Runner {
@@ -185,12 +188,12 @@ impl Runner {
         Self {
             shared: Arc::clone(shared),
             tasks: JoinSet::new(),
-            // Small items take one range each; the ranges themselves are what is limited.
-            most: shared.most_flights() * 2,
+            weight: 0,
         }
     }
 
-    /// Takes a job, once fewer than the most are under way.
+    /// Takes a job, once no more are under way than keep all ranges busy while some begin and others end. Of large items
+    /// that are a few: begun all at once, all of them would be done last.
     pub(super) async fn submit(&mut self, job: Job) -> Result<()> {
         if self.shared.settings.is_dry_run {
             let (source, target) = (&job.source, Some(job.target.as_str()));
@@ -198,21 +201,25 @@ impl Runner {
                 .done(Action::Copy, source, target, &Ok(job.len_bytes));
             return Ok(());
         }
-        while self.tasks.len() >= self.most {
+        let most = self.shared.most_flights();
+        while self.weight >= most * 2 {
             self.wait().await?;
         }
         if self.shared.is_stopped() {
             return Err(cancelled());
         }
         let shared = Arc::clone(&self.shared);
+        let ranges = job.len_bytes.unwrap_or(0) / shared.settings.range_bytes as u64;
+        let weight = to_usize(ranges).clamp(1, most);
+        self.weight += weight;
         self.tasks.spawn(async move {
             let result = job.run(&shared).await;
-            if shared.is_stopped() && result.is_err() {
-                // Told once, for all that was under way.
-                return;
+            // Told once, for all that was under way.
+            if !(shared.is_stopped() && result.is_err()) {
+                let target = Some(job.target.as_str());
+                shared.done(Action::Copy, &job.source, target, &result.map(Some));
             }
-            let target = Some(job.target.as_str());
-            shared.done(Action::Copy, &job.source, target, &result.map(Some));
+            weight
         });
         Ok(())
     }
@@ -220,7 +227,11 @@ impl Runner {
     async fn wait(&mut self) -> Result<()> {
         match self.tasks.join_next().await {
             Some(Err(error)) => Err(Error::bug("copy an item", error.to_string())),
-            _ => Ok(()),
+            Some(Ok(weight)) => {
+                self.weight -= weight;
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 

@@ -45,10 +45,7 @@ pub(super) async fn file(
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let read = read(&shared, &input, range).await?;
-                let part = put_part(&shared, &store, &upload, number, read).await?;
-                // Once every part was read, the file must still be the one whose reading began.
-                shared.on_a_thread(move || input.check()).await?;
-                Ok(part)
+                put_part(&shared, &store, &upload, number, read).await
             })
         })
     };
@@ -89,8 +86,6 @@ async fn whole(
     let flight = shared.flight().await?;
     let len = input.stamp.len_bytes;
     let (slice, permit) = read(shared, input, (0, len)).await?;
-    let check = Arc::clone(input);
-    shared.on_a_thread(move || check.check()).await?;
     let hop = shared.hop(Hop::Send);
     let put = parts::writes(store)?.put(&hop, object, slice, attributes);
     put.await?;
@@ -109,6 +104,8 @@ async fn read(shared: &Arc<Shared>, input: &Arc<Input>, (from, to): (u64, u64)) 
     let leased = shared
         .on_a_thread(move || {
             input.read(&hop, &mut leased.slab, from, len)?;
+            // Whichever part is read last: the file is still the one whose reading began.
+            input.check()?;
             Ok(leased)
         })
         .await?;

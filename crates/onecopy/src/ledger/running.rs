@@ -63,6 +63,8 @@ pub struct Ledger {
     finished_cpu_nanos: AtomicU64,
     pool_bytes: AtomicU64,
     locked_bytes: AtomicU64,
+    disk_written_bytes: AtomicU64,
+    disk_read_bytes: AtomicU64,
     network: Network,
     /// Guards the rare, named events; never held over anything that waits.
     events: Mutex<Events>,
@@ -88,6 +90,8 @@ impl Ledger {
             finished_cpu_nanos: AtomicU64::new(0),
             pool_bytes: AtomicU64::new(0),
             locked_bytes: AtomicU64::new(0),
+            disk_written_bytes: AtomicU64::new(0),
+            disk_read_bytes: AtomicU64::new(0),
             network: Network::default(),
             events: Mutex::new(Events::default()),
         })
@@ -205,6 +209,16 @@ impl Ledger {
         self.locked_bytes.store(locked_bytes, Ordering::Relaxed);
     }
 
+    /// Notes bytes written to a file.
+    pub fn disk_written(&self, bytes: u64) {
+        self.disk_written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes bytes read from a file.
+    pub fn disk_read(&self, bytes: u64) {
+        self.disk_read_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Notes a connection that was made.
     pub fn connection_opened(&self, address: IpAddr) {
         self.network.opened(address);
@@ -289,6 +303,10 @@ impl Ledger {
             },
             first_batch_seconds: seconds(&self.first_batch_nanos),
             hops,
+            disk: report::Disk {
+                written_bytes: load(&self.disk_written_bytes),
+                read_bytes: load(&self.disk_read_bytes),
+            },
             waits: report::Waits {
                 consumer_seconds: seconds(&self.waits_nanos[Wait::Consumer as usize]),
                 network_seconds: seconds(&self.waits_nanos[Wait::Network as usize]),

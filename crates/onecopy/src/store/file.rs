@@ -155,6 +155,7 @@ fn read(hop: &OpenHop, object: &Object, offset: u64, mut target: Target) -> Resu
         ),
         _ => failed(&doing, path, cause),
     })?;
+    hop.ledger().disk_read(want as u64);
     let after = file
         .metadata()
         .map_err(|cause| failed(&doing, path, cause))?;

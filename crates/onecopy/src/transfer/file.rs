@@ -118,6 +118,7 @@ impl Input {
                 Ok((read, busy)) => {
                     at = read.min(want);
                     hop.moved(at, busy);
+                    hop.ledger().disk_read(at as u64);
                 }
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                     self.is_refused.store(true, Ordering::Relaxed);
@@ -133,6 +134,7 @@ impl Input {
             let read = read_all(&self.file, rest, from, 1, len);
             let (read, busy) = read.map_err(|error| self.failed(error))?;
             hop.moved(read, busy);
+            hop.ledger().disk_read(read as u64);
             at += read;
         }
         if at < want {
@@ -237,6 +239,7 @@ impl Output {
             match direct.write_all_at(&slab[..whole_pages(len)], offset) {
                 Ok(()) => {
                     hop.beside(Hop::WriteDirect).moved(len, start.elapsed());
+                    hop.ledger().disk_written(len as u64);
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -248,6 +251,7 @@ impl Output {
         let start = Instant::now();
         self.file.write_all_at(&slab[..len], offset)?;
         hop.beside(Hop::Write).moved(len, start.elapsed());
+        hop.ledger().disk_written(len as u64);
         Ok(())
     }
 

@@ -37,6 +37,45 @@ fn bad_arguments_are_a_2_with_nothing_on_stdout() {
 }
 
 #[test]
+#[ignore = "needs the right to mount"]
+fn a_disk_that_fills_up_costs_what_does_not_fit_and_nothing_of_it_is_left() {
+    let world = World::new();
+    for (key, len) in [("fits", 1 << 20), ("mid", 6 << 20), ("large", 12 << 20)] {
+        world.put(key, vec![7; len]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let into = folder.path().to_str().unwrap();
+    let mut command = world.command(&[]);
+    let program = command.get_program().to_owned();
+    // A file system of its own, of 4 MiB, that only this shell and what it starts can see.
+    let script = "mount -t tmpfs -o size=4m tmpfs \"$0\" || exit 9; \
+                  for key in mid large fits; do \"$1\" cp \"s3://data/$key\" \"$0/\"; echo \"$key $?\"; done; \
+                  ls -A \"$0\"";
+    let mut shell = std::process::Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", script, into]).arg(program);
+    for (name, value) in command
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .get_envs()
+    {
+        if let Some(value) = value {
+            shell.env(name, value);
+        }
+    }
+    let ended = Ended::from(shell.output().unwrap());
+    let lines: Vec<&str> = ended
+        .text()
+        .lines()
+        .filter(|line| !line.starts_with("cp "))
+        .collect();
+    assert_eq!(lines, ["mid 1", "large 1", "fits 0", "fits"], "{ended:?}");
+    assert_eq!(
+        ended.stderr.matches("make room on the disk").count(),
+        2,
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn refused_arguments_are_json_where_asked() {
     let ended = Ended::from(bare(&["bench", "--json", "--nope", "x"]).output().unwrap());
     assert_eq!(ended.code, Some(2));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nix::fcntl::OFlag;
+use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 use crate::buffer::Slab;
 use crate::error::{Error, ErrorKind, Result};
@@ -286,6 +287,17 @@ fn system_time(unix: i64) -> Option<std::time::SystemTime> {
 
 /// Reserves blocks where the file system can; one that cannot finds out later that it is full.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
+    if let Ok(found) = fstatfs(file) {
+        let block = u64::try_from(found.block_size()).unwrap_or(1);
+        // File systems reserve block by block, and would take what others need before they find that it is too little.
+        if found.blocks() > 0 && found.blocks_free().saturating_mul(block) < len {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        // Memory has no blocks to lay out, and there reserving costs as much as writing.
+        if found.filesystem_type() == TMPFS_MAGIC {
+            return Ok(());
+        }
+    }
     let Ok(len) = i64::try_from(len) else {
         return Err(io::ErrorKind::FileTooLarge.into());
     };

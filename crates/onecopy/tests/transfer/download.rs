@@ -65,6 +65,33 @@ fn every_length_arrives_whole_with_its_time_and_without_a_copy_in_user_space() {
 }
 
 #[test]
+fn a_file_that_the_disk_has_no_room_for_fails_alone_and_leaves_nothing() {
+    let server = FaultServer::start().unwrap();
+    let world = World::new();
+    let sources =
+        ["ok/1000/a", "ok/10000GiB/huge", "ok/9MiB/z"].map(|key| format!("s3://bkt/{key}"));
+    let ended = told(|observer| {
+        copy(
+            &sources,
+            &world.text("out/"),
+            &settings(&server.endpoint()),
+            &CopySettings::default(),
+            observer,
+            &Stop::default(),
+        )
+    });
+    assert_eq!(ended.counts(), [2, 0, 0, 1], "{:?}", ended.failed);
+    assert!(
+        ended.why(&sources[1]).contains("make room on the disk"),
+        "{:?}",
+        ended.failed
+    );
+    assert_eq!(world.files(), ["out/a", "out/z"]);
+    let disk = ended.result.unwrap().ledger.disk;
+    assert_eq!((disk.written_bytes, disk.read_bytes), (1000 + (9 << 20), 0));
+}
+
+#[test]
 fn broken_bodies_are_resumed_and_what_changes_is_no_file() {
     let server = FaultServer::start().unwrap();
     let world = World::new();

@@ -27,6 +27,8 @@ pub(in crate::store) struct Body {
     rest_at: usize,
     is_keeping_alive: bool,
     stall: Duration,
+    /// Whether it answers a request that changes something.
+    is_of_a_change: bool,
     /// When it was asked for.
     sent: Instant,
 }
@@ -60,8 +62,24 @@ impl Body {
             rest_at: 0,
             is_keeping_alive,
             stall,
+            is_of_a_change: false,
             sent: Instant::now(),
         })
+    }
+
+    /// Notes whether it answers a request that changes something.
+    pub(super) fn of_a_change(mut self, is_of_a_change: bool) -> Self {
+        self.is_of_a_change = is_of_a_change;
+        self
+    }
+
+    /// The patience with what no range is read from.
+    fn patience(&self) -> Patience<'static> {
+        if self.is_of_a_change {
+            Patience::with_a_change(self.stall)
+        } else {
+            Patience::new(self.stall, None)
+        }
     }
 
     /// Notes when it was asked for.
@@ -153,7 +171,7 @@ impl Body {
 
     async fn end(mut self) -> Result<bool, Failure> {
         // The end of a chunked body is a line of its own, that of an unmarked one the end of the connection.
-        let mut patience = Patience::new(self.stall, None);
+        let mut patience = self.patience();
         while !self.is_ended() {
             if !self.has_rest() {
                 if matches!(self.framing, Left::Length(_)) {
@@ -190,7 +208,7 @@ impl Body {
     )]
     async fn gather(mut self, limit: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
-        let mut patience = Patience::new(self.stall, None);
+        let mut patience = self.patience();
         while !self.is_ended() {
             if !self.has_rest() {
                 let most = self.promised();

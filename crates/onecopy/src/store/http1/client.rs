@@ -164,6 +164,7 @@ impl Client {
                     }
                     let is_head = request.method == Method::HEAD;
                     let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?
+                        .of_a_change(!request.is_read())
                         .sent_at(sent);
                     return Ok(Answer { head, body });
                 }

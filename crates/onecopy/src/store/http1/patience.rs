@@ -8,6 +8,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::failure::Failure;
 use super::recent::Recent;
+use super::request::LONGEST_CHANGE;
 use crate::error::ErrorKind;
 
 /// A body that brings less than this in the time without which it would count as stalled is as good as stalled:
@@ -33,6 +34,8 @@ pub(super) struct Patience<'a> {
     /// Time and bytes that have passed since progress was last enough.
     silent: Duration,
     progress: usize,
+    /// What counts as progress.
+    least: usize,
     /// What other bodies are like; none where a slow body is as good as any.
     recent: Option<&'a Recent>,
 }
@@ -52,7 +55,17 @@ impl<'a> Patience<'a> {
             stall,
             silent: Duration::ZERO,
             progress: 0,
+            least: LEAST_PROGRESS,
             recent,
+        }
+    }
+
+    /// With the answer to a change: S3 begins it at once and sends a blank now and then while it puts an object together,
+    /// for minutes. Any byte shows that it is at work.
+    pub(super) fn with_a_change(stall: Duration) -> Self {
+        Self {
+            least: 1,
+            ..Self::new(stall.max(LONGEST_CHANGE), None)
         }
     }
 
@@ -86,7 +99,7 @@ impl<'a> Patience<'a> {
         self.sleep.as_mut().reset(now + self.beat);
         self.silent += self.beat;
         if self.silent >= self.stall {
-            if self.progress < LEAST_PROGRESS {
+            if self.progress < self.least {
                 return Err(self.stalled());
             }
             self.silent = Duration::ZERO;
@@ -141,6 +154,20 @@ mod tests {
     async fn piece(bytes: usize) -> Result<usize, Failure> {
         sleep(Duration::from_millis(100)).await;
         Ok(bytes)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_may_take_minutes_while_blanks_come_and_not_in_silence() {
+        let blank = async || {
+            sleep(Duration::from_secs(20)).await;
+            Ok(1)
+        };
+        let mut patience = Patience::with_a_change(STALL);
+        for _ in 0..60 {
+            patience.read(0, blank()).await.unwrap();
+        }
+        let failure = patience.read(0, std::future::pending()).await.unwrap_err();
+        assert_eq!(failure.cause, "stalled");
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use super::proxy::Proxy;
 const SLOWEST_UPLOAD: u64 = 64 << 10;
 
 /// The time that a store may take for what is not a read: to put the parts of an upload together it takes minutes.
-const LONGEST_CHANGE: Duration = Duration::from_secs(120);
+pub(super) const LONGEST_CHANGE: Duration = Duration::from_secs(120);
 
 /// A request, ready to be sent.
 #[derive(Debug, Clone)]

@@ -194,6 +194,30 @@ fn copy(server: &S3Server, from: &str, to: &str, title: &str, direct: &str) {
     hold(&report, &format!("{title}, {through} the page cache"));
     let is_told = report.notes.iter().any(|note| note.contains("O_DIRECT"));
     assert_eq!(is_told, !is_direct, "{:?}", report.notes);
+    let disk = report.disk;
+    let (written, read) = if direct == "write_direct" {
+        (report.payload_bytes, 0)
+    } else {
+        (0, report.payload_bytes)
+    };
+    assert_eq!((disk.written_bytes, disk.read_bytes), (written, read));
+}
+
+#[test]
+fn an_upload_over_https_is_encrypted_out_of_its_slab() {
+    let server = S3Server::builder().tls(true).start().unwrap();
+    server.create_bucket("data").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    fs::write(&file, vec![7; 20 << 20]).unwrap();
+    copy(
+        &server,
+        file.to_str().unwrap(),
+        "s3://data/k",
+        "cp from a file to S3 over HTTPS",
+        "read_direct",
+    );
+    assert!(server.get("data", "k").unwrap().unwrap() == fs::read(&file).unwrap());
 }
 
 #[test]

@@ -95,8 +95,9 @@ hops! {
     Write = "write": Pinned -> PageCache, Cpu, Kernel, Copy;
     /// `pwrite` of a local file past the page cache (O_DIRECT).
     WriteDirect = "write_direct": Pinned -> Disk, Dma, Kernel, Copy;
-    /// A request body out of its slab into the socket. Over TLS the library encrypts on the way, which is not counted
-    /// apart.
+    /// Encryption of a request body, out of its slab into a buffer of some TLS records that stays in the cache.
+    TlsSeal = "tls_seal": Pinned -> Scratch, Cpu, User, Transform;
+    /// A request body out of its slab into the socket; over TLS, out of the buffer that it was sealed into.
     Send = "send": Pinned -> Socket, Cpu, Kernel, Copy;
     /// A member that lies in two slabs, put together.
     Straddle = "straddle": Pinned -> Heap, Cpu, User, Copy;

@@ -1,6 +1,6 @@
 //! Objects to buffers: URLs, listing, signing, and ranged reads straight into slabs.
 //!
-//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, read, send. May import: buffer, ledger. Absent: any
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, tls_seal, read, send. May import: buffer, ledger. Absent: any
 //! knowledge of tar or samples, and any buffer of its own that payload passes through, but for what a response head or a TLS record
 //! brings along, which is counted.
 //!

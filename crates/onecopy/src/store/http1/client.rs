@@ -14,7 +14,7 @@ use super::head::Head;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxies;
 use super::request::Request;
-use super::tls::{TlsConnector, Trust};
+use super::tls::{Sealed, TlsConnector, Trust};
 use super::tokens::Tokens;
 use super::way::Way;
 use super::wire::{Broken, early_answer, read_head, send_body};
@@ -37,6 +37,8 @@ const RETRIES_PER_SECOND: f64 = 10.0;
 pub(in crate::store) struct Answer {
     pub(in crate::store) head: Head,
     pub(in crate::store) body: Body,
+    /// What of the request's body was encrypted on its way.
+    pub(in crate::store) sealed: Sealed,
 }
 
 impl Answer {
@@ -162,11 +164,12 @@ impl Client {
                     if matches!(head.status, 429 | 503) {
                         pool.throttled();
                     }
+                    let sealed = lease.connection.take_sealed();
                     let is_head = request.method == Method::HEAD;
                     let body = Body::new(lease, &head, is_head, rest, self.limits.stall_timeout)?
                         .of_a_change(!request.is_read())
                         .sent_at(sent);
-                    return Ok(Answer { head, body });
+                    return Ok(Answer { head, body, sealed });
                 }
                 Err(Broken {
                     failure,
@@ -200,6 +203,8 @@ impl Client {
             let mut exchange = pin!(async {
                 let written = lease.connection.write(text).await;
                 written.map_err(|error| Broken::io(error, true))?;
+                // The head is no payload.
+                let _head = lease.connection.take_sealed();
                 let sent = send_body(lease, &request.body, self.limits.stall_timeout).await;
                 match sent {
                     Ok(()) => read_head(lease).await,

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::gap::Gap;
-use super::tls::{TlsHops, TlsStream};
+use super::tls::{Sealed, TlsHops, TlsStream};
 use crate::ledger::OpenHop;
 use crate::route::Hop;
 
@@ -82,6 +82,14 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock
             ),
             Stream::Tls(stream) => stream.is_quiet(),
+        }
+    }
+
+    /// The bytes that were encrypted since this was last asked, and the time that took.
+    pub(super) fn take_sealed(&mut self) -> Sealed {
+        match &mut self.stream {
+            Stream::Plain(_) => Sealed::default(),
+            Stream::Tls(stream) => stream.take_sealed(),
         }
     }
 

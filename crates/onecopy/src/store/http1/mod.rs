@@ -1,6 +1,6 @@
 //! Our own HTTP/1.1 client: it reads a body straight into the slabs it is meant for.
 //!
-//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, send. May import: buffer, ledger. Absent: any knowledge of
+//! Hops here: recv, head_rest, tls_recv, tls_open, tls_copy, tls_seal, send. May import: buffer, ledger. Absent: any knowledge of
 //! what is asked for, or of retries beyond the free one for a connection that died while it was idle.
 //!
 //! | file | what it holds |

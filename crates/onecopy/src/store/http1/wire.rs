@@ -50,7 +50,7 @@ impl From<Failure> for Broken {
 ///
 /// # Copies
 ///
-/// None in user space over plain HTTP; over TLS the library's own.
+/// None in user space: over TLS it is encrypted (`tls_seal`) into a buffer of some records, which the kernel takes it from.
 pub(super) async fn send_body(
     lease: &mut Lease,
     body: &[u8],

@@ -57,7 +57,8 @@ impl S3Store {
         let sent = proof::busy(self.exchange(&ask, &nothing, ledger)).await;
         let (answer, busy) = (sent.0?, sent.1);
         if let Some(hop) = asked.hop {
-            hop.moved(asked.body.len(), busy);
+            hop.moved(asked.body.len(), busy.saturating_sub(answer.sealed.busy));
+            answer.sealed.count(hop);
         }
         if matches!(answer.head.status, 200 | 204) {
             return Ok(answer);

@@ -26,7 +26,7 @@
 //! | `stream` | all of it on a socket |
 //! | `breach` | why a connection is given up |
 //!
-//! Hops here: tls_recv, tls_open, tls_copy. May import: buffer, ledger. Absent: HTTP.
+//! Hops here: tls_recv, tls_open, tls_copy, tls_seal. May import: buffer, ledger. Absent: HTTP.
 
 mod breach;
 mod control;
@@ -44,5 +44,6 @@ mod trust;
 
 pub(super) use breach::Breach;
 pub(super) use handshake::TlsConnector;
+pub(in crate::store) use stream::Sealed;
 pub(super) use stream::{TlsHops, TlsStream};
 pub(in crate::store) use trust::Trust;

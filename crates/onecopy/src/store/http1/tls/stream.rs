@@ -14,6 +14,7 @@ use super::inbound::Inbound;
 use super::record::{CONTENT_MAX, Form};
 use super::seal::Sealer;
 use crate::ledger::OpenHop;
+use crate::route::Hop;
 use crate::store::http1::gap::Gap;
 
 /// Content sealed before it is sent: four records, which stay in the cache.
@@ -25,6 +26,22 @@ pub(in crate::store::http1) struct TlsHops {
     pub(in crate::store::http1) recv: OpenHop,
     pub(in crate::store::http1) open: OpenHop,
     pub(in crate::store::http1) copy: OpenHop,
+}
+
+/// What was encrypted to be sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::store) struct Sealed {
+    pub(in crate::store) bytes: usize,
+    pub(in crate::store) busy: Duration,
+}
+
+impl Sealed {
+    /// Counts it beside `hop`, on which it was sent.
+    pub(in crate::store) fn count(self, hop: &OpenHop) {
+        if self.bytes > 0 {
+            hop.beside(Hop::TlsSeal).moved(self.bytes, self.busy);
+        }
+    }
 }
 
 /// A TLS connection after its handshake.
@@ -41,6 +58,8 @@ pub(in crate::store::http1) struct TlsStream {
     sent: usize,
     /// Time in `recv` that is not counted yet.
     receiving: Duration,
+    /// What was sealed and is not counted yet.
+    sealed: Sealed,
     is_broken: bool,
 }
 
@@ -53,6 +72,7 @@ impl TlsStream {
             outgoing: Vec::new(),
             sent: 0,
             receiving: Duration::ZERO,
+            sealed: Sealed::default(),
             is_broken: false,
         }
     }
@@ -88,13 +108,21 @@ impl TlsStream {
     pub(in crate::store::http1) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush().await?;
         for burst in bytes.chunks(SEALED_AT_ONCE) {
+            let start = Instant::now();
             for content in burst.chunks(CONTENT_MAX) {
                 let sealed = self.seal(content);
                 self.checked(sealed)?;
             }
+            self.sealed.bytes += burst.len();
+            self.sealed.busy += start.elapsed();
             self.flush().await?;
         }
         Ok(())
+    }
+
+    /// What was sealed since this was last asked.
+    pub(in crate::store::http1) fn take_sealed(&mut self) -> Sealed {
+        mem::take(&mut self.sealed)
     }
 
     /// Payload for whoever has no slab for it, at most the length of `into`; 0 at the end.

@@ -65,12 +65,12 @@ fn failed(batch: &Batch, error: &Error, context: &Context) -> Result<Outcome> {
     match batch {
         Batch::Copies(copies) => {
             for args in copies {
-                transfer::refuse(context, &args.sources, &args.target, error)?;
+                transfer::refuse("cp", context, &args.sources, &args.target, error)?;
             }
         }
         Batch::Sync(args) => {
             let source = std::slice::from_ref(&args.source);
-            transfer::refuse(context, source, &args.target, error)?;
+            transfer::refuse("sync", context, source, &args.target, error)?;
         }
     }
     Ok(Outcome {

@@ -90,8 +90,9 @@ pub(super) fn run(
     Ok(Outcome::new(told, exit))
 }
 
-/// Tells a command that cannot be, of several: an item that failed.
+/// Tells a command that cannot be, of several: an item of that `operation` that failed.
 pub(super) fn refuse(
+    operation: &'static str,
     context: &Context,
     sources: &[String],
     target: &str,
@@ -99,14 +100,15 @@ pub(super) fn refuse(
 ) -> Result<Reader> {
     let sources: Vec<_> = sources.iter().map(|url| shown_url(url)).collect();
     let lines = Lines::new("run", context);
-    lines.item(&Item {
+    let item = Item {
         action: Action::Copy,
         source: &sources.join(" "),
         target: Some(&shown_url(target)),
         len_bytes: None,
         is_planned: false,
         error: Some(error),
-    });
+    };
+    lines.tell(operation, &item);
     lines.check()
 }
 
@@ -186,6 +188,19 @@ impl Lines {
         }
     }
 
+    fn tell(&self, operation: &'static str, item: &Item<'_>) {
+        self.bar.suspend(|| {
+            if let Some(error) = item.error {
+                self.output.note(&format!("onecopy: {}", told(error)));
+            }
+            if self.output.is_json() {
+                self.line(&json(operation, item));
+            } else if item.error.is_none() && !self.is_quiet {
+                self.line(&text(item));
+            }
+        });
+    }
+
     /// An error where lines are missing: whoever reads them would take items for not done.
     fn check(&self) -> Result<Reader> {
         std::mem::replace(&mut *self.written.lock(), Ok(Reader::There))
@@ -217,16 +232,7 @@ struct Failure {
 
 impl Observer for Lines {
     fn item(&self, item: &Item<'_>) {
-        self.bar.suspend(|| {
-            if let Some(error) = item.error {
-                self.output.note(&format!("onecopy: {}", told(error)));
-            }
-            if self.output.is_json() {
-                self.line(&json(item));
-            } else if item.error.is_none() && !self.is_quiet {
-                self.line(&text(item));
-            }
-        });
+        self.tell(item.action.name(), item);
     }
 
     fn moved(&self, bytes: u64) {
@@ -270,9 +276,9 @@ fn text(item: &Item<'_>) -> String {
     format!("{planned}{} {}{target}", item.action.name(), item.source)
 }
 
-fn json(item: &Item<'_>) -> String {
+fn json(operation: &'static str, item: &Item<'_>) -> String {
     let line = Line {
-        operation: item.action.name(),
+        operation,
         success: item.error.is_none(),
         source: item.source,
         destination: item.target,

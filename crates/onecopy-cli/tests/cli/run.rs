@@ -125,6 +125,11 @@ fn a_line_that_fails_is_an_item_that_failed_whatever_stands_beside_it() {
                     .filter(|line| line.contains(word))
                     .count();
                 assert_eq!(count, done, "{text:?} {ended:?}");
+                if flag == "--json" {
+                    let operation = bad.split(' ').next().unwrap();
+                    let refused = format!("{{\"operation\":\"{operation}\",\"success\":false");
+                    assert!(ended.text().contains(&refused), "{text:?} {ended:?}");
+                }
             }
         }
     }

@@ -248,8 +248,7 @@ impl Copy<'_> {
         let spot = pattern
             .as_ref()
             .map_or_else(|| spot.clone(), |pattern| pattern.below(&spot));
-        let is_following = self.shared.settings.is_following_links;
-        let (mut place, origin) = open::listed(spot, name, is_following, false)?;
+        let (mut place, origin) = open::listed(spot, name, &self.shared.settings, false)?;
         if let Some(pattern) = &pattern {
             pattern.narrow(&mut place);
         }
@@ -259,6 +258,10 @@ impl Copy<'_> {
         while let Some(seen) = entries.next().await? {
             let entry = match seen {
                 Seen::Entry(entry) => entry,
+                Seen::LeftOut | Seen::Gone(_) => {
+                    found += 1;
+                    continue;
+                }
                 Seen::Odd {
                     relative, error, ..
                 } => {

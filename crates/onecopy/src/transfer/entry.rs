@@ -29,6 +29,10 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) enum Seen {
     Entry(Entry),
+    /// A folder that was not entered, because nothing below it is meant.
+    LeftOut,
+    /// A file that was there a moment ago: there is nothing to copy, and no reason to delete what it became.
+    Gone(Vec<u8>),
     /// Something that can be neither copied nor compared: of what should be there nobody knows.
     Odd {
         /// What is known to be a folder ends in a slash.
@@ -108,7 +112,7 @@ impl Place {
 }
 
 fn walk(path: &std::path::Path, how: Walk, sender: &mpsc::Sender<Result<Vec<Seen>>>) {
-    match Walker::new(path, how) {
+    match Walker::new(path, how.clone()) {
         Ok(walker) => send_all(walker, sender),
         // A target that is not there yet is an empty one.
         Err(error) if how.is_target && error.kind() == ErrorKind::NotFound => {}

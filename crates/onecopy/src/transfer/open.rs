@@ -156,11 +156,11 @@ pub(super) fn sides(
     if let (Spot::Path(_), Spot::Path(_)) = (&from, &to) {
         return Err(both_here(source, target));
     }
-    let (source_place, origin) = listed(from, source, settings.is_following_links, false)?;
+    let (source_place, origin) = listed(from, source, settings, false)?;
     let (target_place, goal) = match to {
         Spot::Path(ref path) => {
             let root = Arc::new(Root::new(path));
-            let (place, _) = listed(to, target, false, true)?;
+            let (place, _) = listed(to, target, settings, true)?;
             (place, Goal::Folder(root))
         }
         Spot::Bucket { ref store, .. } if store.writer().is_none() => {
@@ -174,7 +174,7 @@ pub(super) fn sides(
             if let Place::Bucket { store, prefix, .. } = &source_place {
                 apart((&**store, prefix.as_bytes(), source), &goal, target)?;
             }
-            (listed(to, target, false, true)?.0, goal)
+            (listed(to, target, settings, true)?.0, goal)
         }
         Spot::Web { .. } | Spot::Standard => return Err(no_target(target)),
     };
@@ -236,7 +236,7 @@ pub(super) fn no_target(target: &str) -> Error {
 pub(super) fn listed(
     spot: Spot,
     url: &str,
-    is_following_links: bool,
+    settings: &Settings,
     is_target: bool,
 ) -> Result<(Place, Origin)> {
     match spot {
@@ -257,8 +257,10 @@ pub(super) fn listed(
                     .with_help("copy single files with onecopy cp"));
             }
             let how = Walk {
-                is_following_links,
+                // At a target nothing is followed: links there are left alone.
+                is_following_links: settings.is_following_links && !is_target,
                 is_target,
+                filter: settings.filter.clone(),
             };
             let origin = Origin::Folder(path.clone());
             Ok((Place::Folder { path, how }, origin))

@@ -1,6 +1,7 @@
 //! A target is made like a source: both are listed in the same order, and compared as the listings come in.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use super::collide::Collisions;
 use super::compare::Verdict;
@@ -39,6 +40,8 @@ struct Side {
     next: Option<Entry>,
     /// The first thing below or behind which there may be entries that nobody saw.
     hole: Option<String>,
+    /// Files that went while they were listed.
+    gone: HashSet<Vec<u8>>,
     /// Entries that are meant, without the empty ones that stand for folders.
     meant: u64,
 }
@@ -158,7 +161,9 @@ impl Sync<'_> {
                     self.decide(from, decision).await?;
                 }
                 (None, Some(to)) => {
-                    if let Some(doomed) = &mut self.doomed {
+                    if let Some(doomed) = &mut self.doomed
+                        && !source.gone.contains(&to.relative)
+                    {
                         doomed.add(&to.relative)?;
                     }
                 }
@@ -264,11 +269,12 @@ pub(super) fn refuse_collision(
 }
 
 impl Side {
-    const fn new(entries: Entries) -> Self {
+    fn new(entries: Entries) -> Self {
         Self {
             entries,
             next: None,
             hole: None,
+            gone: HashSet::new(),
             meant: 0,
         }
     }
@@ -288,6 +294,13 @@ impl Side {
                     }
                     self.meant += u64::from(!is_marker);
                     self.next = Some(entry);
+                }
+                Some(Seen::LeftOut) => {}
+                Some(Seen::Gone(relative)) => {
+                    if filter.is_meant(&relative) {
+                        self.meant += 1;
+                        self.gone.insert(relative);
+                    }
                 }
                 Some(Seen::Odd {
                     relative,

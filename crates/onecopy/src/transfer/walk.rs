@@ -9,16 +9,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::entry::{Entry, Seen};
-use super::{folder, names};
+use super::{Filter, folder, names};
 use crate::error::{Error, ErrorKind};
 
 /// How a folder is walked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Walk {
     /// Links are taken for what they lead to.
     pub(super) is_following_links: bool,
     /// The folder is a target: what cannot be read is a hole in what is known, and links and the like are passed over.
     pub(super) is_target: bool,
+    /// Folders below which nothing is meant are not entered: they may be large, far away, or not to be read.
+    pub(super) filter: Filter,
 }
 
 /// One folder on the way down: its names in order, the next one first.
@@ -97,6 +99,9 @@ impl Walker {
     }
 
     fn enter(&mut self, relative: Vec<u8>) -> Option<Seen> {
+        if !self.how.filter.is_meant_below(&relative) {
+            return Some(Seen::LeftOut);
+        }
         let shown = self.path(&relative).to_string_lossy().into_owned();
         match self.level(relative.clone()) {
             Ok(level) => {
@@ -128,8 +133,10 @@ impl Walker {
         };
         match metadata {
             Ok(metadata) if metadata.is_file() => Some(Seen::Entry(describe(relative, &metadata))),
-            // A file that is gone by now was never there.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => None,
+            // Of a target, a file that is gone by now was never there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+                (!self.how.is_target).then_some(Seen::Gone(relative))
+            }
             Err(_) | Ok(_) if self.how.is_target => None,
             // With links not followed, passing them over is what was asked for.
             Ok(metadata) if metadata.is_symlink() => None,
@@ -202,17 +209,21 @@ impl std::fmt::Debug for Walker {
 mod tests {
     use super::*;
 
+    fn text(seen: Seen) -> String {
+        match seen {
+            Seen::Entry(entry) => String::from_utf8(entry.relative).unwrap(),
+            Seen::LeftOut => "left out".to_owned(),
+            Seen::Gone(relative) => format!("gone {}", names::shown(&relative)),
+            Seen::Odd { relative, .. } => format!("odd {}", names::shown(&relative)),
+        }
+    }
+
     fn keys(root: &Path, is_following_links: bool) -> Vec<String> {
         let how = Walk {
             is_following_links,
-            is_target: false,
+            ..Walk::default()
         };
-        let seen = Walker::new(root, how).unwrap();
-        seen.map(|seen| match seen {
-            Seen::Entry(entry) => String::from_utf8(entry.relative).unwrap(),
-            Seen::Odd { relative, .. } => format!("odd {}", names::shown(&relative)),
-        })
-        .collect()
+        Walker::new(root, how).unwrap().map(text).collect()
     }
 
     fn make(root: &Path, names: &[&str]) {
@@ -276,10 +287,52 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_goes_between_its_listing_and_a_look_at_it_was_there() {
+        for is_target in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            make(folder.path(), &["a", "b", "c"]);
+            let how = Walk {
+                is_target,
+                ..Walk::default()
+            };
+            let mut walker = Walker::new(folder.path(), how).unwrap();
+            assert_eq!(walker.next().map(text).unwrap(), "a");
+            fs::remove_file(folder.path().join("b")).unwrap();
+            let rest: Vec<String> = walker.map(text).collect();
+            let wanted: &[&str] = if is_target { &["c"] } else { &["gone b", "c"] };
+            assert_eq!(rest, wanted);
+        }
+    }
+
+    #[test]
+    fn a_folder_below_which_nothing_is_meant_is_not_entered() {
+        let folder = tempfile::tempdir().unwrap();
+        make(folder.path(), &["a", "d/f", "d/e/g.jpg"]);
+        let walk = |rules: &[(bool, &str)]| {
+            let mut filter = Filter::default();
+            for (is_included, pattern) in rules {
+                filter.add(*is_included, pattern).unwrap();
+            }
+            let how = Walk {
+                filter,
+                ..Walk::default()
+            };
+            let walker = Walker::new(folder.path(), how).unwrap();
+            walker.map(text).collect::<Vec<_>>()
+        };
+        assert_eq!(walk(&[(false, "d/*")]), ["a", "left out"]);
+        // Which files are meant is for others to say.
+        assert_eq!(
+            walk(&[(false, "d/*"), (true, "d/e/*")]),
+            ["a", "d/e/g.jpg", "d/f"]
+        );
+    }
+
+    #[test]
     fn a_missing_root_is_an_error() {
         let how = Walk {
             is_following_links: true,
-            is_target: false,
+            ..Walk::default()
         };
         let error = Walker::new(Path::new("/nonexistent/x"), how).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);

@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
 use onecopy::ErrorKind;
-use onecopy::transfer::{Compare, Stop, SyncSettings, sync};
+use onecopy::sync::{Arc, Mutex};
+use onecopy::transfer::{Action, Compare, Item, Observer, Stop, SyncSettings, sync};
 use onecopy_testkit::fault::FaultServer;
 
 use crate::world::{World, settings, told};
@@ -231,4 +232,45 @@ fn what_cannot_be_compared_is_one_item_that_failed() {
     assert_eq!(ended.counts(), [2, 0, 0, 2], "{:?}", ended.failed);
     assert_eq!(ended.failed["s3://bkt/p/a"].0, ErrorKind::NotFound);
     assert!(world.path("out/old").exists());
+}
+
+/// Removes a file once the first item is told, and notes what is deleted.
+struct Remover {
+    file: std::path::PathBuf,
+    deleted: Mutex<Vec<String>>,
+}
+
+impl Observer for Remover {
+    fn item(&self, item: &Item<'_>) {
+        assert!(item.error.is_none(), "{item:?}");
+        // Only the first time it is there.
+        let _gone = fs::remove_file(&self.file);
+        if matches!(item.action, Action::Delete) {
+            self.deleted.lock().push(item.source.to_owned());
+        }
+    }
+
+    fn moved(&self, _bytes: u64) {}
+}
+
+#[test]
+fn a_file_that_goes_while_its_folder_is_listed_keeps_its_copy() {
+    let mut world = World::new();
+    // A listing is at most 2000 entries ahead of what is told.
+    for number in 0..2600 {
+        world.write(&format!("in/{number:04}"), "1");
+    }
+    world.put("p/2599", "1");
+    world.put("p/old", "1");
+    world.settings.is_dry_run = true;
+    let remover = Arc::new(Remover {
+        file: world.path("in/2599"),
+        deleted: Mutex::default(),
+    });
+    let observer: Arc<dyn Observer> = Arc::<Remover>::clone(&remover);
+    let from = world.text("in");
+    let (settings, stop) = (&world.settings, Stop::default());
+    let summary = sync(&from, "s3://bkt/p", settings, &deleting(), &observer, &stop).unwrap();
+    assert_eq!((summary.copied, summary.failed), (2599, 0));
+    assert_eq!(*remover.deleted.lock(), ["s3://bkt/p/old"]);
 }

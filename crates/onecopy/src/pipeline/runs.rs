@@ -214,7 +214,8 @@ fn same_version(version: &Mutex<Option<ETag>>, object: &Object) -> Result<()> {
             "the object was replaced while it was being read",
         )
         .with_help("start again: the new version is read from its beginning")),
-        (None, Some(now)) => {
+        // The form that answers have is the one that can be sent back.
+        (_, Some(now)) => {
             *first = Some(now.clone());
             Ok(())
         }
@@ -235,4 +236,30 @@ pub(super) fn whole(filled: Filled, offset: u64, wanted: u64) -> Result<Filled> 
         &*filled.object.url,
         format!("only {came} bytes came"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Key;
+
+    fn tagged(tag: &str) -> Object {
+        Object {
+            url: "s3://bucket/key".into(),
+            key: Key::new(*b"key"),
+            version: None,
+            len_bytes: None,
+            etag: Some(ETag(tag.into())),
+            modified_unix: None,
+        }
+    }
+
+    #[test]
+    fn a_tag_that_a_listing_gave_without_quotes_is_the_same_and_gives_way_to_that_of_the_answers() {
+        let version = Mutex::new(Some(ETag("abc-2".into())));
+        same_version(&version, &tagged("\"abc-2\"")).unwrap();
+        assert_eq!(&*version.lock().clone().unwrap().0, "\"abc-2\"");
+        let error = same_version(&version, &tagged("\"abc-3\"")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Changed);
+    }
 }

@@ -34,9 +34,27 @@ impl fmt::Debug for Key {
     }
 }
 
-/// An entity tag, opaque and verbatim, quotes included: sent back as it came, compared byte for byte.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// An entity tag, opaque and verbatim, quotes included: sent back as it came. Two are equal where they name one version:
+/// byte for byte but for the quotes, since some servers list tags without them.
+#[derive(Debug, Clone)]
 pub struct ETag(pub Arc<str>);
+
+impl PartialEq for ETag {
+    fn eq(&self, other: &Self) -> bool {
+        self.bare() == other.bare()
+    }
+}
+
+impl Eq for ETag {}
+
+impl ETag {
+    fn bare(&self) -> &str {
+        let inner = self.0.strip_prefix('"');
+        inner
+            .and_then(|tag| tag.strip_suffix('"'))
+            .unwrap_or(&self.0)
+    }
+}
 
 /// An object to read.
 #[derive(Debug, Clone)]

@@ -120,17 +120,6 @@ pub(super) fn if_match(object: &Object) -> Option<HeaderValue> {
     is_valid.then(|| HeaderValue::from_str(tag).ok()).flatten()
 }
 
-/// Whether two tags name one version. They are opaque; only their quotes may come and go, since some servers list tags
-/// without them.
-fn is_same(one: &ETag, other: &ETag) -> bool {
-    let bare = |tag: &str| -> Option<String> {
-        let inner = tag.strip_prefix('"')?.strip_suffix('"')?;
-        Some(inner.to_owned())
-    };
-    let bare = |tag: &ETag| bare(&tag.0).unwrap_or_else(|| (*tag.0).to_owned());
-    bare(one) == bare(other)
-}
-
 /// Notes the version that an answer tells in `object`, or holds it against the one that is known. Where there is no ETag,
 /// the time of the last change has to do.
 pub(super) fn check_version(
@@ -143,7 +132,7 @@ pub(super) fn check_version(
         ledger.warned("etag_missing");
     }
     if let (Some(known), Some(now)) = (&object.etag, &now) {
-        if !is_same(known, now) {
+        if known != now {
             return Err(changed("another version of it came back"));
         }
     } else if let (Some(known), Some(now)) = (object.modified_unix, modified(head))

@@ -102,8 +102,8 @@ async fn ranges(shared: &Arc<Shared>, source: &Source, draft: &Arc<Draft>, len: 
         }
         let range = range_len(offset, len, shared.settings.range_bytes);
         let leased = shared.memory.lease(range).await?;
-        if source.object.etag.is_none() {
-            // No listing told the version: the first range tells it, and all others are of the same.
+        if source.object.etag.is_none() && offset == 0 {
+            // No listing told the version: the first range tells it, if its store has any, and all others are of the same.
             let (object, at) = (source.object.clone(), offset);
             source.object = one(shared, &source, object, draft, (at, range), leased).await?;
         } else {

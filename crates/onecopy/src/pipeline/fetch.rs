@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::feed::Announced;
-use super::runs::{Asked, Runs, Shard, whole};
+use super::runs::{Asked, Open, Runs, Shard, whole};
 use crate::buffer::{Pool, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
@@ -28,6 +28,7 @@ pub(super) struct Fetcher {
     /// Whether several ranges may be asked for in one request.
     pub(super) is_joining: bool,
     pub(super) hop: OpenHop,
+    pub(super) open: Arc<Open>,
     pub(super) announce: mpsc::UnboundedSender<Announced>,
 }
 
@@ -82,7 +83,8 @@ impl Fetcher {
     /// Reads `sources` one after the other, announcing every range before it is there. Ends early once nobody listens.
     pub(super) async fn run(self, sources: Vec<Source>) {
         let (asking, asked) = mpsc::unbounded_channel();
-        let runs = Runs::new(self.hop.clone(), self.range_bytes, self.is_joining);
+        let open = Arc::clone(&self.open);
+        let runs = Runs::new(self.hop.clone(), self.range_bytes, self.is_joining, open);
         let mut runs = pin!(runs.run(asked));
         let mut firsts = tokio::select! {
             leased = self.lease(sources, asking) => match leased {
@@ -180,6 +182,7 @@ impl Fetcher {
             if cutter.rest.len() < len {
                 // What was asked for goes out before memory is waited for, or made ready.
                 tokio::task::yield_now().await;
+                self.open.until_wanted(shard, self.range_bytes).await;
             }
             let target = match cutter.take(len).await {
                 Ok(target) => target,
@@ -203,6 +206,7 @@ impl Fetcher {
     ) -> Result<(), Stopped> {
         let (answer, receiver) = oneshot::channel();
         self.announce(Announced::Range(receiver, leased_bytes))?;
+        self.open.add(target.len());
         let asked = asking.send(Asked {
             shard: Arc::clone(shard),
             offset,

@@ -9,6 +9,9 @@ const WAITING_SHARE: f64 = 0.025;
 /// No run is longer: behind a slow connection all that others bring must wait, and 64 MiB at 50 MB/s are 1.3 s.
 const LONGEST_BYTES: u64 = 64 << 20;
 
+/// What runs are expected to be like before anything is known.
+const UNKNOWN_BYTES: u64 = 32 << 20;
+
 /// What runs on their way may take of the memory that is leased and not yet filled. The rest is asked for next.
 const MEMORY_SHARE: (u64, u64) = (2, 3);
 
@@ -47,6 +50,16 @@ impl Facts {
         let ranges = self.wish().div_ceil(range).min(most / range).max(1);
         let rest = self.object_bytes.div_ceil(range).max(1);
         rest.div_ceil(rest.div_ceil(ranges)) * range
+    }
+
+    /// How much memory is to be leased and not yet filled: half as much again as runs of that length take on all connections,
+    /// so that none waits for memory to be made ready. More would only be touched in vain.
+    pub(super) fn open_bytes(&self) -> u64 {
+        let is_known = self.first_byte > Duration::ZERO && self.bytes_per_second > 0.0;
+        let wish = if is_known { self.wish() } else { UNKNOWN_BYTES };
+        let run = wish.min(LONGEST_BYTES).max(self.range_bytes);
+        let count = self.connections.max(1) as u64 + 1;
+        run.saturating_mul(count) / MEMORY_SHARE.0 * MEMORY_SHARE.1
     }
 
     /// The bytes with which waiting takes no more than its share.

@@ -101,6 +101,7 @@ impl Work {
             range_bytes: self.range_bytes.min(self.pool.slab_bytes()),
             is_joining: self.is_joining,
             hop: self.hop.clone(),
+            open: Arc::default(),
             announce,
         };
         let task = runtime.spawn(fetcher.run(std::mem::take(&mut self.sources)));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::run_len::Facts;
@@ -50,19 +50,47 @@ pub(super) struct Runs {
     /// Ranges in the order of consumption.
     waiting: VecDeque<Asked>,
     tasks: JoinSet<()>,
-    /// Memory of ranges that are leased and not yet full.
-    open_bytes: Arc<AtomicU64>,
+    open: Arc<Open>,
+}
+
+/// Memory of ranges that is leased and not yet full.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    bytes: AtomicU64,
+    less: Notify,
+}
+
+impl Open {
+    pub(super) fn add(&self, len: usize) {
+        self.bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    fn filled(&self, len: u64) {
+        self.bytes.fetch_sub(len, Ordering::Relaxed);
+        self.less.notify_one();
+    }
+
+    /// Waits until more memory can be of use to the store of `shard`. It always comes to that: what is open fills.
+    pub(super) async fn until_wanted(&self, shard: &Shard, range_bytes: usize) {
+        while let Some(pace) = shard.source.store.pace() {
+            let open = self.bytes.load(Ordering::Relaxed);
+            if open < facts(pace, range_bytes).open_bytes() {
+                return;
+            }
+            self.less.notified().await;
+        }
+    }
 }
 
 impl Runs {
-    pub(super) fn new(hop: OpenHop, range_bytes: usize, is_joining: bool) -> Self {
+    pub(super) fn new(hop: OpenHop, range_bytes: usize, is_joining: bool, open: Arc<Open>) -> Self {
         Self {
             hop,
             range_bytes,
             is_joining,
             waiting: VecDeque::new(),
             tasks: JoinSet::new(),
-            open_bytes: Arc::default(),
+            open,
         }
     }
 
@@ -72,25 +100,19 @@ impl Runs {
         while is_open || !self.tasks.is_empty() {
             tokio::select! {
                 range = asked.recv(), if is_open => match range {
-                    Some(range) => self.add(range),
+                    Some(range) => self.waiting.push_back(range),
                     None => is_open = false,
                 },
                 Some(_ended) = self.tasks.join_next() => {}
             }
             while let Ok(range) = asked.try_recv() {
-                self.add(range);
+                self.waiting.push_back(range);
             }
             while self.tasks.try_join_next().is_some() {}
             while self.has_room() {
                 self.start();
             }
         }
-    }
-
-    fn add(&mut self, range: Asked) {
-        let len = range.target.len() as u64;
-        self.open_bytes.fetch_add(len, Ordering::Relaxed);
-        self.waiting.push_back(range);
     }
 
     /// Whether the next run can begin, or wait for a connection.
@@ -132,21 +154,31 @@ impl Runs {
         let handing = Handing {
             shard,
             answers,
-            open_bytes: Arc::clone(&self.open_bytes),
+            open: Arc::clone(&self.open),
         };
         self.tasks.spawn(handing.read(hop, offset, target));
     }
 
     fn facts(&self, next: &Asked, pace: Pace) -> Facts {
         Facts {
-            first_byte: pace.first_byte,
-            bytes_per_second: pace.bytes_per_second,
-            connections: pace.connections,
-            range_bytes: self.range_bytes as u64,
-            leased_bytes: self.open_bytes.load(Ordering::Relaxed),
+            leased_bytes: self.open.bytes.load(Ordering::Relaxed),
             left_bytes: next.left_bytes,
             object_bytes: next.shard.len_bytes - next.offset,
+            ..facts(pace, self.range_bytes)
         }
+    }
+}
+
+/// What is known of the store alone.
+fn facts(pace: Pace, range_bytes: usize) -> Facts {
+    Facts {
+        first_byte: pace.first_byte,
+        bytes_per_second: pace.bytes_per_second,
+        connections: pace.connections,
+        range_bytes: range_bytes as u64,
+        leased_bytes: 0,
+        left_bytes: 0,
+        object_bytes: 0,
     }
 }
 
@@ -156,7 +188,7 @@ struct Handing {
     shard: Arc<Shard>,
     /// Of the ranges that are missing, with their lengths.
     answers: VecDeque<(u64, Answer)>,
-    open_bytes: Arc<AtomicU64>,
+    open: Arc<Open>,
 }
 
 impl Handing {
@@ -179,7 +211,7 @@ impl Handing {
 
     fn answer(&mut self, result: Result<Slice>) {
         if let Some((len, answer)) = self.answers.pop_front() {
-            self.open_bytes.fetch_sub(len, Ordering::Relaxed);
+            self.open.filled(len);
             // A reader that passes over the rest of a shard does not listen: fine.
             let _passed_over = answer.send(result);
         }

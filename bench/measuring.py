@@ -96,9 +96,7 @@ def _watched(command: Command, env: dict[str, str] | None, timeout: float) -> tu
 
 
 @contextlib.contextmanager
-def serving(
-    root: Path, *, ca_bundle: Path | None = None, has_sums: bool = False
-) -> Iterator[int]:
+def serving(root: Path, *, ca_bundle: Path | None = None, has_sums: bool = False) -> Iterator[int]:
     """Serve the folders below root as buckets; gives the port.
 
     Over HTTPS where a ca_bundle is named: DIR/ca.pem, which the server writes. With has_sums it

@@ -69,9 +69,7 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
         for client in clients
     }
     turns = list(zip(*cpu.values(), strict=True))
-    ratio = median(
-        ours / (min(whole, ranges) + opened) for whole, ranges, opened, ours, _ in turns
-    )
+    ratio = median(ours / (min(whole, ranges) + opened) for whole, ranges, opened, ours, _ in turns)
     bare = median(ours / (min(whole, ranges) + opened) for whole, ranges, opened, _, ours in turns)
     copies = [r["answer"]["copies_per_byte"]["user"] for r in rows if r["client"] == "onecopy"]
     table = ["| client | CPU s/GB, median | least | most |", "|---|---|---|---|"]

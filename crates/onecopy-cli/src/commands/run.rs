@@ -15,8 +15,9 @@ use crate::stdout::Reader;
 /// A longer line is refused: many names may stand in one, but what never ends a line holds no commands.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// Commands are kept until all are read: a million of them take less than a gigabyte.
+/// Commands are kept until all are read, in several times the memory of their text.
 const MAX_LINES: u64 = 1_000_000;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// What is carried out at a time.
 enum Batch {
@@ -90,7 +91,7 @@ fn read(file: &str) -> Result<Vec<Batch>> {
     } else {
         Box::new(BufReader::new(File::open(file).map_err(failed)?))
     };
-    let (mut batches, mut line) = (Vec::new(), Vec::new());
+    let (mut batches, mut line, mut bytes) = (Vec::new(), Vec::new(), 0);
     for number in 1_u64.. {
         line.clear();
         let mut limited = lines.by_ref().take(MAX_LINE_BYTES + 1);
@@ -104,6 +105,11 @@ fn read(file: &str) -> Result<Vec<Batch>> {
         };
         if line.len() as u64 > MAX_LINE_BYTES {
             let why = format!("it has more than {MAX_LINE_BYTES} bytes");
+            return Err(refused(ErrorKind::LimitReached, why));
+        }
+        bytes += line.len() as u64;
+        if bytes > MAX_BYTES {
+            let why = format!("the lines until here have more than {MAX_BYTES} bytes");
             return Err(refused(ErrorKind::LimitReached, why));
         }
         let text = std::str::from_utf8(&line);

@@ -9,9 +9,6 @@ const WAITING_SHARE: f64 = 0.025;
 /// No run is longer: behind a slow connection all that others bring must wait, and 64 MiB at 50 MB/s are 1.3 s.
 const LONGEST_BYTES: u64 = 64 << 20;
 
-/// What runs are expected to be like before anything is known.
-const UNKNOWN_BYTES: u64 = 32 << 20;
-
 /// What runs on their way may take of the memory that is leased and not yet filled. The rest is asked for next.
 const MEMORY_SHARE: (u64, u64) = (2, 3);
 
@@ -55,11 +52,9 @@ impl Facts {
     /// How much memory is to be leased and not yet filled: half as much again as runs of that length take on all connections,
     /// so that none waits for memory to be made ready. More would only be touched in vain.
     pub(super) fn open_bytes(&self) -> u64 {
-        let is_known = self.first_byte > Duration::ZERO && self.bytes_per_second > 0.0;
-        let wish = if is_known { self.wish() } else { UNKNOWN_BYTES };
-        let run = wish.min(LONGEST_BYTES).max(self.range_bytes);
-        let count = self.connections.max(1) as u64 + 1;
-        run.saturating_mul(count) / MEMORY_SHARE.0 * MEMORY_SHARE.1
+        let run = self.wish().min(LONGEST_BYTES).max(self.range_bytes);
+        let count = (self.connections.max(1) as u64).saturating_add(1);
+        (run.saturating_mul(count) / MEMORY_SHARE.0).saturating_mul(MEMORY_SHARE.1)
     }
 
     /// The bytes with which waiting takes no more than its share.
@@ -112,6 +107,31 @@ mod tests {
             let whole = waited + bytes as f64 / 50e6;
             assert!(waited / whole <= 0.04, "{first_byte:?}: {bytes}");
         }
+    }
+
+    #[test]
+    fn memory_is_made_ready_for_half_as_much_again_as_all_connections_take() {
+        let open = |change: fn(&mut Facts)| {
+            let mut facts = usual();
+            change(&mut facts);
+            facts.open_bytes() / MIB
+        };
+        // 17 runs of 55.8 MiB.
+        assert_eq!(open(|_| ()), 1422);
+        assert_eq!(open(|facts| facts.connections = 1), 167);
+        assert_eq!(open(|facts| facts.connections = 0), 167);
+        assert_eq!(
+            open(|facts| facts.first_byte = Duration::from_millis(1)),
+            204
+        );
+        assert_eq!(
+            open(|facts| facts.first_byte = Duration::from_secs(9)),
+            1632
+        );
+        assert_eq!(open(|facts| facts.bytes_per_second = 0.0), 204);
+        let mut odd = usual();
+        (odd.connections, odd.range_bytes) = (usize::MAX, u64::MAX);
+        assert!(odd.open_bytes() > 1 << 60);
     }
 
     #[test]

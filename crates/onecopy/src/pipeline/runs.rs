@@ -70,11 +70,19 @@ impl Open {
         self.less.notify_one();
     }
 
-    /// Waits until more memory can be of use to the store of `shard`. It always comes to that: what is open fills.
+    /// Waits until more memory can be of use to the store of `shard`.
     pub(super) async fn until_wanted(&self, shard: &Shard, range_bytes: usize) {
-        while let Some(pace) = shard.source.store.pace() {
-            let open = self.bytes.load(Ordering::Relaxed);
-            if open < facts(pace, range_bytes).open_bytes() {
+        let wanted = || {
+            let pace = shard.source.store.pace()?;
+            Some(facts(pace, range_bytes).open_bytes())
+        };
+        self.until_below(wanted).await;
+    }
+
+    /// Waits until less is open than `wanted` tells, where it tells anything. It always comes to that: what is open fills.
+    async fn until_below(&self, wanted: impl Fn() -> Option<u64>) {
+        while let Some(wanted) = wanted() {
+            if self.bytes.load(Ordering::Relaxed) < wanted {
                 return;
             }
             self.less.notified().await;
@@ -272,6 +280,8 @@ pub(super) fn whole(filled: Filled, offset: u64, wanted: u64) -> Result<Filled> 
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
     use crate::store::Key;
 
@@ -284,6 +294,27 @@ mod tests {
             etag: Some(ETag(tag.into())),
             modified_unix: None,
         }
+    }
+
+    #[tokio::test]
+    async fn memory_is_waited_for_until_what_is_open_fills() {
+        let open = Open::default();
+        open.until_below(|| Some(1)).await;
+        open.add(20);
+        open.until_below(|| None).await;
+        let mut waiting = pin!(open.until_below(|| Some(10)));
+        for filled in [5, 5] {
+            let is_over = tokio::select! {
+                biased;
+                () = &mut waiting => true,
+                () = std::future::ready(()) => false,
+            };
+            assert!(!is_over);
+            open.filled(filled);
+        }
+        // What fills before anybody waits is not missed either.
+        open.filled(1);
+        waiting.await;
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `credentials/`, `cloud`, `xml` | what stores with accounts have in common |
 //! | `pace` | what reading is like just now |
 //! | `write` | what stores that can be written to promise |
+//! | `files_below`, `stdin` | what `file` has beside single files |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
 //! | `small_file` | profiles, keys and certificates, read with a limit |
 //! | `origin`, `ranged`, `retry`, `checksum`, `crc_join` | what is common to stores on HTTP: asking, believing, asking again |
@@ -97,7 +98,7 @@ pub struct Filled {
 
 /// Whoever takes what a read brings before the read is over.
 pub trait Taker: Send + Debug {
-    /// The object as an answer tells it, before any byte of that answer is there. Once for every answer.
+    /// The object as an answer tells it, before any byte of that answer is there. Once for every answer that brings a range.
     fn told(&mut self, object: &Object) {
         let _nothing_to_learn = object;
     }

@@ -337,14 +337,15 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the body up to byte `end` of the object, slab by slab where somebody takes them and no checksum of the whole is
-    /// still to be held against them.
+    /// Reads the body up to byte `end` of the object, slab by slab where somebody takes them, no checksum of the whole is still
+    /// to be held against them, and the body has a length: one in chunks may yet turn out to be odd.
     async fn fill_up(&mut self, body: &mut Body, end: u64) -> Result<(), Failure> {
         while self.offset + self.filled < end {
             let left = end - self.offset;
             let first = self.target.first().map_or(0, |slab| slab.len() as u64);
             let is_taken = self.taker.is_some()
                 && self.expected.is_none()
+                && body.len_bytes().is_some()
                 && self.target.len() > 1
                 && self.filled < first;
             let step = if is_taken { first.min(left) } else { left };

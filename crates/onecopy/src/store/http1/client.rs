@@ -120,12 +120,19 @@ impl Client {
         &self.retries
     }
 
-    /// What reads are like just now, over all endpoints.
+    /// What reads are like just now, over all endpoints that were read from: one that only redirects tells nothing.
     pub(in crate::store) fn pace(&self) -> Pace {
         let pools = self.pools.lock();
         let all = pools.values().map(|pool| pool.reading());
-        all.reduce(Pace::and)
-            .unwrap_or_else(|| Pace::at_first(&self.limits))
+        let (read, asked): (Vec<Pace>, Vec<Pace>) =
+            all.partition(|pace| pace.bytes_per_second > 0.0);
+        let all = if read.is_empty() { asked } else { read };
+        let pace = all.into_iter().reduce(Pace::and);
+        let pace = pace.unwrap_or_else(|| Pace::at_first(&self.limits));
+        Pace {
+            connections: pace.connections.min(self.limits.connections.max(1)),
+            ..pace
+        }
     }
 
     /// Sends `request` and reads the head of the answer. Interim answers are passed over; a connection that died while

@@ -87,9 +87,12 @@ impl Recent {
         state
             .rates
             .push(bytes as f64 / time.as_secs_f64().max(1e-6));
-        let [median] = state.rates.percentiles([50]).unwrap_or([0.0]);
-        state.rate = median;
-        state.median = (state.rates.len() >= ENOUGH).then_some(median);
+        if state.rates.is_due()
+            && let Some([median]) = state.rates.percentiles([50])
+        {
+            state.rate = median;
+            state.median = (state.rates.len() >= ENOUGH).then_some(median);
+        }
     }
 
     /// The medians of first bytes and of rates (in bytes per second), as far as any are known.
@@ -119,9 +122,12 @@ impl Recent {
     pub(super) fn answered(&self, time: Duration) {
         let mut state = self.state.lock();
         state.first_bytes.push(time.as_secs_f64());
-        let [median, tenth] = state.first_bytes.percentiles([50, 90]).unwrap_or([0.0; 2]);
-        state.first_byte = median;
-        state.late = (state.first_bytes.len() >= ENOUGH).then_some(LATE * tenth);
+        if state.first_bytes.is_due()
+            && let Some([median, tenth]) = state.first_bytes.percentiles([50, 90])
+        {
+            state.first_byte = median;
+            state.late = (state.first_bytes.len() >= ENOUGH).then_some(LATE * tenth);
+        }
         state.wait = self.usual_wait.max(2 * time).min(self.longest_wait());
     }
 
@@ -182,6 +188,12 @@ impl<const N: usize> Ring<N> {
             self.values[self.next] = value;
         }
         self.next = (self.next + 1) % N;
+    }
+
+    /// Whether to look at all values again: with every new one while they are few, later with every eighth. Small objects
+    /// bring thousands a second, and sorting is what that costs.
+    fn is_due(&self) -> bool {
+        self.values.len() < N || self.next.is_multiple_of(8)
     }
 
     /// The values that so many percent of them do not pass.

@@ -4,13 +4,21 @@
 //! as UTF-8 (keys are bytes), signs whatever header is there (proxies alter some), and takes the time of this machine
 //! as it is (a wrong clock can be learned from the store).
 
+use aws_lc_rs::{digest, hmac};
+use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderValue, Method};
 use reqsign_aws_v4::{Credential, EMPTY_STRING_SHA256};
-use reqsign_core::hash::{hex_hmac_sha256, hex_sha256, hmac_sha256};
+use reqsign_core::hash::hmac_sha256;
 use reqsign_core::time::Timestamp;
 
 use super::super::http1::{Failure, Request};
 use crate::error::ErrorKind;
+
+const DATE: HeaderName = HeaderName::from_static("x-amz-date");
+const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256");
+
+/// Canonical requests are some 400 bytes long.
+const USUAL_CANONICAL: usize = 512;
 
 /// What a signature is good for.
 #[derive(Debug, Clone, Copy)]
@@ -27,17 +35,25 @@ pub(super) const SECURITY_TOKEN: &str = "x-amz-security-token";
 /// The header of tokens of an S3 Express session.
 pub(super) const SESSION_TOKEN: &str = "x-amz-s3session-token";
 
-/// A key derived for one day, region and service: four hashes that most requests have in common.
+/// A key derived for one day, region and service: four hashes that most requests have in common; and the second of the last
+/// request in words, which small objects have in common, too.
 #[derive(Clone)]
 pub(super) struct DayKey {
     access_key_id: String,
     secret_access_key: String,
+    region: String,
+    service: String,
+    date: String,
+    /// `date/region/service/aws4_request`
     scope: String,
-    key: Vec<u8>,
+    key: hmac::Key,
+    now: Timestamp,
+    time: String,
 }
 
 impl DayKey {
-    fn derive(credential: &Credential, date: &str, scope: Scope<'_>, name: String) -> Self {
+    fn derive(credential: &Credential, scope: Scope<'_>, now: Timestamp) -> Self {
+        let date = now.format_date();
         let secret = format!("AWS4{}", credential.secret_access_key);
         let mut key = hmac_sha256(secret.as_bytes(), date.as_bytes());
         for part in [scope.region, scope.service, "aws4_request"] {
@@ -46,13 +62,26 @@ impl DayKey {
         Self {
             access_key_id: credential.access_key_id.clone(),
             secret_access_key: credential.secret_access_key.clone(),
-            scope: name,
-            key,
+            region: scope.region.to_owned(),
+            service: scope.service.to_owned(),
+            scope: format!("{date}/{}/{}/aws4_request", scope.region, scope.service),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            date,
+            now,
+            time: now.format_iso8601(),
         }
     }
 
-    fn fits(&self, credential: &Credential, name: &str) -> bool {
-        self.scope == name
+    /// Whether it is the key for this, whatever the time of the day, which is noted.
+    fn fits(&mut self, credential: &Credential, scope: Scope<'_>, now: Timestamp) -> bool {
+        if self.now != now {
+            if self.date != now.format_date() {
+                return false;
+            }
+            (self.now, self.time) = (now, now.format_iso8601());
+        }
+        self.region == scope.region
+            && self.service == scope.service
             && self.access_key_id == credential.access_key_id
             && self.secret_access_key == credential.secret_access_key
     }
@@ -69,37 +98,44 @@ pub(super) fn sign(
     now: Timestamp,
     kept: &mut Option<DayKey>,
 ) -> Result<(), Failure> {
-    let time = now.format_iso8601();
+    if !kept
+        .as_mut()
+        .is_some_and(|key| key.fits(credential, scope, now))
+    {
+        *kept = None;
+    }
+    let key = kept.get_or_insert_with(|| DayKey::derive(credential, scope, now));
     let headers = &mut request.headers;
-    headers.insert("x-amz-date", value(&time)?);
-    if !headers.contains_key("x-amz-content-sha256") {
+    headers.insert(DATE, value(&key.time)?);
+    if !headers.contains_key(CONTENT_HASH) {
         let is_empty = matches!(request.method, Method::GET | Method::HEAD | Method::DELETE);
         let hash = if is_empty {
             EMPTY_STRING_SHA256
         } else {
             "UNSIGNED-PAYLOAD"
         };
-        headers.insert("x-amz-content-sha256", HeaderValue::from_static(hash));
+        headers.insert(CONTENT_HASH, HeaderValue::from_static(hash));
     }
     if let Some(token) = &credential.session_token {
         headers.insert(scope.token_header, secret(token)?);
     }
     let (canonical, names) = canonical(request)?;
-    let date = now.format_date();
-    let name = format!("{date}/{}/{}/aws4_request", scope.region, scope.service);
-    if !kept.as_ref().is_some_and(|key| key.fits(credential, &name)) {
-        *kept = None;
-    }
-    let key = kept.get_or_insert_with(|| DayKey::derive(credential, &date, scope, name));
-    let hash = hex_sha256(canonical.as_bytes());
-    let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{}\n{hash}", key.scope);
-    let signature = hex_hmac_sha256(&key.key, to_sign.as_bytes());
+    let hash = digest::digest(&digest::SHA256, canonical.as_bytes());
+    let parts = [
+        "AWS4-HMAC-SHA256",
+        &key.time,
+        &key.scope,
+        &hex(hash.as_ref()),
+    ];
+    let signature = hmac::sign(&key.key, parts.join("\n").as_bytes());
     let authorization = format!(
-        "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={names}, Signature={signature}",
-        credential.access_key_id, key.scope
+        "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={names}, Signature={}",
+        credential.access_key_id,
+        key.scope,
+        hex(signature.as_ref())
     );
     let authorization = secret(&authorization)?;
-    request.headers.insert("authorization", authorization);
+    request.headers.insert(AUTHORIZATION, authorization);
     Ok(())
 }
 
@@ -110,43 +146,62 @@ fn canonical(request: &Request) -> Result<(String, String), Failure> {
         Some((path, query)) => (path, query),
         None => (request.path_and_query.as_str(), ""),
     };
+    let mut text = String::with_capacity(USUAL_CANONICAL);
+    for part in [request.method.as_str(), "\n", path, "\n"] {
+        text.push_str(part);
+    }
     let mut pairs: Vec<(&str, &str)> = query
         .split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .collect();
     pairs.sort_unstable();
-    let query: Vec<String> = pairs
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let mut lines = vec![("host".to_owned(), request.endpoint.authority())];
-    for name in request.headers.keys() {
+    for (number, (name, value)) in pairs.iter().enumerate() {
+        let and = if number == 0 { "" } else { "&" };
+        for part in [and, name, "=", value] {
+            text.push_str(part);
+        }
+    }
+    text.push('\n');
+    let authority = request.endpoint.authority();
+    let mut lines = vec![("host", authority.as_str())];
+    for (name, value) in &request.headers {
         let name = name.as_str();
-        if !(name.starts_with("x-amz-") || name == "content-type" || name == "content-md5") {
-            continue;
+        if name.starts_with("x-amz-") || name == "content-type" || name == "content-md5" {
+            lines.push((name, value.to_str().map_err(|_not_text| cannot(name))?));
         }
-        let mut values = Vec::new();
-        for value in request.headers.get_all(name) {
-            let text = value.to_str().map_err(|_not_text| cannot(name))?;
-            values.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
-        }
-        lines.push((name.to_owned(), values.join(",")));
     }
-    lines.sort_unstable();
-    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
-    let names = names.join(";");
-    let mut text = format!("{}\n{path}\n{}\n", request.method, query.join("&"));
-    for (name, value) in &lines {
-        text.push_str(name);
-        text.push(':');
-        text.push_str(value);
+    // Values of one name stay in their order.
+    lines.sort_by_key(|(name, _)| *name);
+    let mut names = String::new();
+    for same in lines.chunk_by(|one, other| one.0 == other.0) {
+        for (number, (name, value)) in same.iter().enumerate() {
+            text.push_str(if number == 0 { name } else { "" });
+            text.push(if number == 0 { ':' } else { ',' });
+            for (number, word) in value.split_ascii_whitespace().enumerate() {
+                text.push_str(if number == 0 { "" } else { " " });
+                text.push_str(word);
+            }
+        }
         text.push('\n');
+        names.push_str(if names.is_empty() { "" } else { ";" });
+        names.push_str(same[0].0);
     }
-    let hash = request.headers.get("x-amz-content-sha256");
+    let hash = request.headers.get(CONTENT_HASH);
     let hash = hash.and_then(|value| value.to_str().ok()).unwrap_or("");
-    text.push_str(&format!("\n{names}\n{hash}"));
+    for part in ["\n", &names, "\n", hash] {
+        text.push_str(part);
+    }
     Ok((text, names))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    let pairs = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)]);
+    pairs.collect()
 }
 
 fn value(text: &str) -> Result<HeaderValue, Failure> {

@@ -33,6 +33,27 @@ struct Pending {
     modified_unix: Option<i64>,
 }
 
+impl Pending {
+    /// Takes in what stands at `place` within it.
+    fn take(&mut self, place: &[&str], text: &str) -> Result<(), String> {
+        match place {
+            ["Name", "@Encoded"] => self.is_encoded = text == "true",
+            ["Name"] => self.key = Some(key(text, self.is_encoded)),
+            ["Properties", "Content-Length"] => {
+                let size = text.trim().parse();
+                self.len_bytes = Some(size.map_err(|_error| format!("the size {text:?}"))?);
+            }
+            ["Properties", "Etag" | "ETag"] if !text.is_empty() => self.etag = Some(etag(text)),
+            ["Properties", "Last-Modified"] => {
+                self.modified_unix = dates::from_http(text.trim());
+            }
+            ["Properties", "ResourceType"] => self.is_folder = text == "directory",
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// Reads one page. `url` says how an object is called.
 pub(super) fn read_page(
     text: &[u8],
@@ -56,26 +77,6 @@ pub(super) fn read_page(
         let names: Vec<&str> = path[1..].iter().map(String::as_str).collect();
         match names.as_slice() {
             ["NextMarker"] if !text.is_empty() => page.next = Some(text.clone()),
-            ["Blobs", "Blob" | "BlobPrefix", "Name", "@Encoded"] => {
-                blob.is_encoded = text == "true";
-            }
-            ["Blobs", "Blob" | "BlobPrefix", "Name"] => {
-                blob.key = Some(key(text, blob.is_encoded));
-            }
-            ["Blobs", "Blob", "Properties", "Content-Length"] => {
-                let size = text.trim().parse();
-                let size = size.map_err(|_error| bad(format!("the size {text:?}")))?;
-                blob.len_bytes = Some(size);
-            }
-            ["Blobs", "Blob", "Properties", "Etag" | "ETag"] if !text.is_empty() => {
-                blob.etag = Some(etag(text));
-            }
-            ["Blobs", "Blob", "Properties", "Last-Modified"] => {
-                blob.modified_unix = dates::from_http(text.trim());
-            }
-            ["Blobs", "Blob", "Properties", "ResourceType"] => {
-                blob.is_folder = text == "directory";
-            }
             ["Blobs", "Blob"] => {
                 let done = std::mem::take(&mut blob);
                 let key = done
@@ -96,6 +97,10 @@ pub(super) fn read_page(
             ["Blobs", "BlobPrefix"] => {
                 let done = std::mem::take(&mut blob);
                 page.prefixes.extend(done.key);
+            }
+            ["Blobs", "Blob", place @ ..] => blob.take(place, text).map_err(bad)?,
+            ["Blobs", "BlobPrefix", place @ ..] if place.first() == Some(&"Name") => {
+                blob.take(place, text).map_err(bad)?;
             }
             _ => {}
         }

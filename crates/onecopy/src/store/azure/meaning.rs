@@ -84,11 +84,7 @@ fn by_code(code: &str, scene: &Scene<'_>) -> Option<Failure> {
         "AuthorizationSourceIPMismatch"
         | "AuthorizationProtocolMismatch"
         | "AuthorizationServiceMismatch"
-        | "AuthorizationResourceTypeMismatch" => {
-            let why = format!("the SAS token is not for this ({code})");
-            failure(Denied, "denied", &why)
-                .with_help("make one for Blob storage, containers and objects, reading and listing")
-        }
+        | "AuthorizationResourceTypeMismatch" => out_of_scope(code),
         "AccountIsDisabled" => failure(Denied, "denied", "the account is disabled")
             .with_help("enable it in the Azure portal"),
         "BlobArchived" | "BlobBeingRehydrated" => {
@@ -103,16 +99,14 @@ fn by_code(code: &str, scene: &Scene<'_>) -> Option<Failure> {
         "ServerBusy" | "TooManyRequests" => {
             failure(Throttled, "throttled", "the store asks for less")
         }
-        "OperationTimedOut" => failure(
-            Unreachable,
-            "server_timeout",
-            "the store took too long (OperationTimedOut)",
-        ),
-        "InternalError" => failure(
-            Unreachable,
-            "server_error",
-            "the store failed (InternalError)",
-        ),
+        "OperationTimedOut" => {
+            let why = "the store took too long (OperationTimedOut)";
+            failure(Unreachable, "server_timeout", why)
+        }
+        "InternalError" => {
+            let why = "the store failed (InternalError)";
+            failure(Unreachable, "server_error", why)
+        }
         _ => return None,
     })
 }
@@ -147,6 +141,13 @@ fn by_status(status: u16, code: &str, scene: &Scene<'_>) -> Failure {
         .with_help("check the endpoint (`endpoint_url`)"),
         _ => failure(Unsupported, "refused", "the store refused"),
     }
+}
+
+/// The SAS token is good, but for something else.
+fn out_of_scope(code: &str) -> Failure {
+    let why = format!("the SAS token is not for this ({code})");
+    Failure::new(ErrorKind::Denied, "denied", why)
+        .with_help("make one for Blob storage, containers and objects, reading and listing")
 }
 
 /// The signature, or what stands in its place, is not good.

@@ -34,17 +34,9 @@ impl Account {
     ) -> Result<Self> {
         let mut settings = Settings::read(&config.variables)?;
         if let Some(named) = named {
-            if settings.account.as_ref() != Some(&named.name) {
-                // What belongs to one account is not sent to another.
-                let is_foreign = settings.account.is_some();
-                settings = Settings {
-                    endpoint: None,
-                    ..if is_foreign {
-                        Settings::default()
-                    } else {
-                        settings
-                    }
-                };
+            // What belongs to one account is not sent to another.
+            if !settings.are_of(named) {
+                settings = Settings::default();
             }
             settings.account = Some(named.name.clone());
         }
@@ -155,6 +147,38 @@ mod tests {
         ] {
             let found = seen(flag, &set, named).unwrap();
             assert_eq!(found, wanted, "{flag:?} {named:?}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_one_account_goes_to_no_other() {
+        let string = |text: &'static str| ("AZURE_STORAGE_CONNECTION_STRING", text);
+        let sas = "BlobEndpoint=https://acc.blob.core.windows.net;SharedAccessSignature=sig=x";
+        let odd = "BlobEndpoint=https://h/acc;SharedAccessSignature=sig=x";
+        let at = (
+            "AZURE_STORAGE_ENDPOINT",
+            "https://acc.blob.core.windows.net/",
+        );
+        let token = ("AZURE_STORAGE_TOKEN", "t");
+        let (own, other) = ("acc.dfs.core.windows.net", "other.dfs.core.windows.net");
+        let cloud = "acc.dfs.core.usgovcloudapi.net";
+        for (set, named, way) in [
+            (vec![string(sas)], own, "sas"),
+            (vec![string(sas)], other, "chain"),
+            (vec![string(sas)], cloud, "chain"),
+            (vec![string(odd)], own, "chain"),
+            (vec![at, token], own, "token"),
+            (vec![at, token], other, "chain"),
+            (
+                vec![("AZURE_STORAGE_ENDPOINT", "no URL"), token],
+                own,
+                "chain",
+            ),
+            (vec![token], other, "token"),
+        ] {
+            let host = NamedAccount::read(named).unwrap().host();
+            let wanted = (format!("https://{host}"), way);
+            assert_eq!(seen(None, &set, Some(named)).unwrap(), wanted, "{set:?}");
         }
     }
 

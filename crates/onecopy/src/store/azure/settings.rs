@@ -1,5 +1,7 @@
 //! What the environment says of an account: name, key, SAS token, endpoint.
 
+use super::super::http1::Endpoint;
+use super::place::NamedAccount;
 use crate::config::Variables;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -68,6 +70,17 @@ impl Settings {
             }
         }
         Ok(settings)
+    }
+
+    /// Whether what is set may go to `account`: it is set for that one, or for none in particular. An endpoint outside of
+    /// Azure's clouds may be anybody's.
+    pub(super) fn are_of(&self, account: &NamedAccount) -> bool {
+        match (&self.account, &self.endpoint) {
+            (Some(name), _) => *name == account.name,
+            (None, Some(url)) => Endpoint::split(url)
+                .is_ok_and(|(at, _)| NamedAccount::read(&at.host).as_ref() == Some(account)),
+            (None, None) => true,
+        }
     }
 
     /// Fills what is left open with what Azurite has from the start.

@@ -51,12 +51,12 @@ async fn what_went_wrong_is_told_with_what_to_do_and_who_was_asked() {
         ),
         (
             refusal("302 Found"),
-            ErrorKind::InvalidInput,
+            ErrorKind::Unsupported,
             "a redirect (status 302)",
         ),
         (
             refusal("307 Temporary Redirect"),
-            ErrorKind::InvalidInput,
+            ErrorKind::Unsupported,
             "a redirect",
         ),
         (
@@ -200,7 +200,7 @@ async fn a_web_page_in_place_of_an_answer_is_told_by_the_name_of_its_host() {
         ),
         (
             typed("302 Found\nLocation: /login", html, PAGE),
-            ErrorKind::InvalidInput,
+            ErrorKind::Unsupported,
         ),
     ] {
         let server = serve(vec![answer; 4]);

@@ -113,10 +113,16 @@ async fn credentials_never_follow_a_redirect_to_another_host() {
         ("307 Temporary Redirect\nx-amz-bucket-region: eu-west-3", 2),
     ] {
         let foreign = serve(vec![whole(), whole()]);
+        // S3 itself points elsewhere where the region is wrong, and never by a 302.
+        let kind = if line.starts_with("302") {
+            ErrorKind::Unsupported
+        } else {
+            ErrorKind::InvalidInput
+        };
         let line = format!("{line}\nLocation: {}/k?secret=1", foreign.url);
         let server = serve(vec![(status(&line), Then::Keep); 4]);
         let outcome = read_source(&server, &source(&server), 0, &[4096]).await;
-        assert_eq!(outcome.kind(), ErrorKind::InvalidInput, "{line}");
+        assert_eq!(outcome.kind(), kind, "{line}");
         let shown = format!("{:#}", outcome.result.as_ref().unwrap_err());
         assert!(shown.contains(&foreign.url) || asked == 2, "{shown}");
         assert!(!shown.contains("secret="), "{shown}");

@@ -148,7 +148,7 @@ fn redirect(told: &Told, scene: &Scene<'_>, said: &str) -> Failure {
         None => String::new(),
     };
     let why = format!("the answer is a redirect{whither} ({said})");
-    Failure::new(ErrorKind::InvalidInput, "redirect", why).with_help(page::help(scene))
+    Failure::new(ErrorKind::Unsupported, "redirect", why).with_help(page::help(scene))
 }
 
 fn denied(scene: &Scene<'_>) -> Failure {

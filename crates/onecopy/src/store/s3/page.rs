@@ -60,7 +60,7 @@ pub(super) fn wants_tls(text: &[u8], scene: &Scene<'_>) -> Option<Failure> {
     let endpoint = scene.endpoint.strip_prefix("http://").filter(|_| is_said)?;
     let why = format!("http://{endpoint} speaks TLS, and plain HTTP was spoken to it");
     Some(
-        Failure::new(ErrorKind::Unreachable, "tls", why)
+        Failure::new(ErrorKind::Unreachable, "wants_tls", why)
             .final_now()
             .with_help(format!("say `endpoint_url=https://{endpoint}`")),
     )

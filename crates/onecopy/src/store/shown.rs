@@ -47,7 +47,7 @@ pub fn shown(url: &str) -> Cow<'_, str> {
     let host_len = cut.find('/').unwrap_or(cut.len());
     let (host, path) = cut.split_at(host_len);
     // The name of a container stands where others have a user's; there is no password to it.
-    let is_container = scheme_is("abfs") || scheme_is("abfss") || scheme_is("az");
+    let is_container = ["abfs", "abfss", "az", "azure"].into_iter().any(scheme_is);
     match host.rsplit_once('@') {
         Some((container, _)) if is_container && !container.contains(':') => Cow::Borrowed(
             url.get(..scheme.len() + "://".len() + cut.len())
@@ -81,6 +81,10 @@ mod tests {
             (
                 "abfss://c@a.dfs.core.windows.net/k",
                 "abfss://c@a.dfs.core.windows.net/k",
+            ),
+            (
+                "azure://c@a.blob.core.windows.net/k",
+                "azure://c@a.blob.core.windows.net/k",
             ),
             ("abfss://u:hush@h/k", "abfss://h/k"),
             ("httpx://h?hush", "httpx://h"),

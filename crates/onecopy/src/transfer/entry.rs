@@ -208,7 +208,7 @@ impl Listing {
                 Some(std::cmp::Ordering::Greater) => {
                     let why = format!("the store does not list in byte order (at {})", object.key);
                     return Err(Error::new(ErrorKind::Unsupported, "list", &self.url, why)
-                        .with_help("S3 Express buckets cannot be synced, only copied"));
+                        .with_help("what lies in this store cannot be synced, only copied"));
                 }
             }
             self.last = Some(object.key.clone());

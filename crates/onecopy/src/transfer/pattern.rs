@@ -44,7 +44,7 @@ pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
             ..plain(&unescaped(object))
         }]);
     }
-    let is_http = source.starts_with("http://") || source.starts_with("https://");
+    let is_http = is_of(source, "http") || is_of(source, "https");
     let names = expand_braces(source)?.into_iter().map(|text| {
         if has_glob(&text) && !is_http && !Path::new(&text).exists() {
             Name {
@@ -59,9 +59,15 @@ pub(super) fn expand(source: &str, how: &CopySettings) -> Result<Vec<Name>> {
     Ok(names.collect())
 }
 
+/// Whether it is a URL with this scheme, whose case means nothing.
+fn is_of(source: &str, scheme: &str) -> bool {
+    let found = source.split_once("://");
+    found.is_some_and(|(found, _)| found.eq_ignore_ascii_case(scheme))
+}
+
 /// The URL of an object, and the version of it that a source names.
 pub(super) fn versioned(source: &str) -> Option<(&str, &str)> {
-    let (object, version) = source.starts_with("s3://").then(|| split_version(source))?;
+    let (object, version) = is_of(source, "s3").then(|| split_version(source))?;
     Some((object, version?))
 }
 
@@ -117,5 +123,23 @@ impl Pattern {
     pub(super) fn is_match(&self, relative: &[u8]) -> bool {
         self.glob
             .is_match(&Key::new([&self.folder[..], relative].concat()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_case_of_a_scheme_means_nothing() {
+        let name = |source| expand(source, &CopySettings::default()).unwrap().remove(0);
+        for source in ["s3://b/k?versionId=v1", "S3://b/k?versionId=v1"] {
+            assert_eq!(name(source).version.as_deref(), Some("v1"), "{source}");
+        }
+        for source in ["https://h/k?a=b", "HTTPS://h/k?a=b", "Http://h/*"] {
+            assert!(!name(source).is_pattern, "{source}");
+        }
+        assert!(name("GS://b/k?").is_pattern);
+        assert_eq!(name("gs://b/k?versionId=v1").version, None);
     }
 }

@@ -60,7 +60,6 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether stdout carries bytes, so that nothing else may be written there.
     /// Whether `--quiet` leaves nothing to write to stdout.
     pub(crate) fn is_quiet_able(&self) -> bool {
         match self {
@@ -70,6 +69,7 @@ impl Command {
         }
     }
 
+    /// Whether stdout carries bytes, so that nothing else may be written there.
     pub(crate) fn has_bytes_on_stdout(&self) -> bool {
         match self {
             Self::Cat(_) => true,
@@ -150,8 +150,8 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = examples::LS)]
 pub(crate) struct LsArgs {
-    /// s3://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a path; s3:// for
-    /// the buckets themselves
+    /// s3://, gs:// or az://bucket/prefix, a glob or braces (s3://b/train-{000..009}.tar), a URL, a
+    /// path; s3:// for the buckets themselves
     #[arg(value_name = "URL", default_value = "s3://")]
     pub(crate) url: String,
     /// List everything below, not only up to the next slash
@@ -171,7 +171,7 @@ pub(crate) struct LsArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
-    /// Objects, globs, braces, URLs, paths
+    /// Objects (s3://, gs://, az://), globs, braces, URLs, paths
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
     #[command(flatten)]
@@ -187,7 +187,8 @@ pub(crate) struct ReadingArgs {
     /// Memory for everything in flight [default: a quarter of what is free, at most 2GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<usize>,
-    /// Bytes asked for in one request [default: 8MiB, and several times that where waiting for answers costs much]
+    /// Bytes asked for in one request [default: 8MiB; cat and bench take several times that where waiting for answers costs
+    /// much]
     #[arg(long, value_name = "SIZE", value_parser = at_least_one_byte)]
     pub(crate) range: Option<usize>,
     /// Connections at most [default: 256]; it begins with 32 and takes more while they bring more
@@ -199,7 +200,7 @@ pub(crate) struct ReadingArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = examples::BENCH)]
 pub(crate) struct BenchArgs {
-    /// Shards: s3://bucket/train-{000..009}.tar, a prefix, a glob, a URL, a path
+    /// Shards: s3://bucket/train-{000..009}.tar (or gs://, az://), a prefix, a glob, a URL, a path
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
     /// How far along the path to go

@@ -21,6 +21,7 @@ pub(super) const LS: &str = "\
 Examples:
   onecopy ls
   onecopy ls s3://bucket/train/
+  onecopy ls gs://bucket/train/
   onecopy ls -r -H --summarize 's3://bucket/*/shard-*.tar'
   onecopy ls s3://bucket/ --no-sign-request --endpoint-url http://127.0.0.1:9000
   onecopy ls --json s3://bucket/train/ | jq .
@@ -31,6 +32,7 @@ pub(super) const CAT: &str = "\
 Examples:
   onecopy cat s3://bucket/train-000.tar | tar t
   onecopy cat 's3://bucket/log-{00..23}.txt' https://host/last.txt > all.txt
+  onecopy cat az://container/notes.txt
   onecopy cat 's3://bucket/key?versionId=3HL4kqt' > old
 
 Ends with 0 if every byte was written, 2 if not.";
@@ -39,6 +41,7 @@ pub(super) const BENCH: &str = "\
 Examples:
   onecopy bench 's3://bucket/train-{000..099}.tar'
   onecopy bench s3://bucket/train/ --stages
+  onecopy bench 'gs://bucket/train-{000..099}.tar'
   onecopy bench s3://bucket/train/ --to buffer --connections 64 --repeat 5
   onecopy bench shards/ --fields jpg,cls --size 224 --limit-samples 10000 --json
 
@@ -49,6 +52,7 @@ Examples:
   onecopy cp s3://bucket/train-000.tar data/
   onecopy cp 's3://bucket/train-{000..099}.tar' 's3://bucket/val/*.tar' data/
   onecopy cp -r s3://bucket/train/ data/ --exclude '*' --include '*.tar'
+  onecopy cp -r gs://bucket/train/ data/
   onecopy cp -r results s3://bucket/results/ --storage-class STANDARD_IA
   onecopy cp -r s3://bucket/train/ s3://other/train/
   tar c photos | onecopy cp - s3://bucket/photos.tar
@@ -59,6 +63,7 @@ Ends with 0 if all was copied, 1 if some items failed, 2 if it could not run.";
 pub(super) const SYNC: &str = "\
 Examples:
   onecopy sync s3://bucket/train/ data/
+  onecopy sync az://container/train/ data/
   onecopy sync data s3://bucket/train/ --exclude '*.tmp'
   onecopy sync s3://bucket/train/ data/ --delete --dry-run
   onecopy sync s3://bucket/train/ data/ --delete --max-delete 100

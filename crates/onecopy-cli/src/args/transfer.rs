@@ -11,11 +11,11 @@ use super::{ReadingArgs, StoreArgs};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = CP)]
 pub(crate) struct CpArgs {
-    /// Objects, files, globs, braces, URLs; - for standard input; with --recursive prefixes and
-    /// folders
+    /// Objects (s3://, gs://, az://), files, globs, braces, URLs; - for standard input; with
+    /// --recursive prefixes and folders
     #[arg(value_name = "SOURCE", required = true)]
     pub(crate) sources: Vec<String>,
-    /// An object, a file, what ends in / or is a folder; - for standard output
+    /// An object (s3://), a file, what ends in / or is a folder; - for standard output
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     #[command(flatten)]
@@ -59,10 +59,10 @@ impl CpArgs {
 #[command(after_help = SYNC)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct SyncArgs {
-    /// A prefix or a folder
+    /// A prefix (s3://, gs://, az://) or a folder
     #[arg(value_name = "SOURCE")]
     pub(crate) source: String,
-    /// A prefix or a folder
+    /// A prefix (s3://) or a folder
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Delete at the target what is not at the source

@@ -75,6 +75,19 @@ def test_paths_need_not_be_text(url, tmp_path, monkeypatch):
         assert len(list(onecopy.open(form, as_="numpy"))) == 20
 
 
+def test_the_folder_of_a_relative_path_is_no_pattern(url, tmp_path, monkeypatch):
+    folder = tmp_path / "[odd] {1,2}*\\?"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    pathlib.Path(os.fsdecode(b"\xfe")).mkdir()
+    for name in (b"\xff.tar", b"[1]\xff.tar", b"\xfe/a.tar", b"\xfe/b.tar"):
+        shutil.copy(url.removeprefix("file://"), name)
+    for form in (b"\xff.tar", b"[1]\xff.tar"):
+        assert len(list(onecopy.open(form, as_="numpy"))) == 10
+    for form in (b"\xfe/", b"\xfe/*.tar", b"\xfe/{a,b}.tar"):
+        assert len(list(onecopy.open(form, as_="numpy"))) == 20
+
+
 WRONG_VALUES = {
     "urls": [[], "", [""], b"", "s3://b/\udcff", "\ud800", ["a", "s3://\udc80"]],
     "memory": ["lots", "2 apples", 0, -1, "0", "1\udcff"],

@@ -3,6 +3,7 @@
 import base64
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -210,17 +211,24 @@ def url(value: object) -> str:
 
 
 def _escaped(name: str) -> str:
-    """Return the URL of a file whose name is no text in UTF-8. A pattern in it stays one."""
+    """Return the URL of a file whose name is no text in UTF-8. A pattern in the name stays one."""
     try:
         at = os.fsencode(name)
     except UnicodeEncodeError:
         # Half a character that stands for no byte.
         return encodable("urls", name)
     if not at.startswith(b"/"):
-        at = bytes(pathlib.Path.cwd()) + b"/" + at
+        # The folder is meant as it is, and so is a name that a file bears.
+        behind = _literal(at) if pathlib.Path(name).exists() else at
+        at = _literal(bytes(pathlib.Path.cwd())) + b"/" + behind
     # Bytes beyond ASCII, and the sign that begins an escape.
     shown = (f"%{one:02X}" if one >= 0x80 or one == ord("%") else chr(one) for one in at)  # noqa: PLR2004
     return "file+escaped://" + "".join(shown)
+
+
+def _literal(at: bytes) -> bytes:
+    """Return ``at`` with a backslash before whatever makes a pattern of it."""
+    return re.sub(rb"[*?[\]{},\\]", rb"\\\g<0>", at)
 
 
 def names(option: str, values: tuple[object, ...]) -> tuple[str, ...]:

@@ -74,6 +74,33 @@ fn token_host() -> (String, String, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
+async fn where_no_token_is_to_be_had_the_error_says_who_refused_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("user.json");
+    let text = serde_json::json!({
+        "type": "authorized_user",
+        "client_id": "id",
+        "client_secret": "hush",
+        "refresh_token": "hush",
+    });
+    std::fs::write(&file, text.to_string()).unwrap();
+    let config = StoreConfig {
+        variables: Variables::only([
+            ("GOOGLE_APPLICATION_CREDENTIALS", file.to_str().unwrap()),
+            ("HTTPS_PROXY", "http://127.0.0.1:1"),
+        ]),
+        ..StoreConfig::default()
+    };
+    let (store, Named::Object(object)) = open_store("gs://bkt/k", &config).unwrap() else {
+        panic!("an object")
+    };
+    let error = store.head(&object).await.unwrap_err();
+    assert!(error.why().contains(HOST), "{error}");
+    assert!(error.why().contains("127.0.0.1:1"), "{error}");
+    assert!(!format!("{error:#}").contains("hush"), "{error:?}");
+}
+
+#[tokio::test]
 async fn the_key_of_a_service_account_is_exchanged_once_for_a_token_and_never_sent() {
     let folder = tempfile::tempdir().unwrap();
     let (proxy, pem, seen) = token_host();

@@ -8,7 +8,7 @@ use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::store::open_store;
 use onecopy::sync::{Arc, AtomicUsize, Ordering};
 use onecopy_testkit::cloud::{Access, CloudServer};
-use store_scripted::{Server, Then, open, raw, serve_with};
+use store_scripted::{Server, Then, open, raw, serve_with, status};
 
 fn config(endpoint: &str, set: &[(&str, &str)]) -> StoreConfig {
     StoreConfig {
@@ -189,6 +189,44 @@ async fn without_credentials_nothing_is_asked_and_the_help_names_the_ways() {
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.help().unwrap().contains("az login"), "{error:?}");
     assert!(server.seen.lock().is_empty());
+}
+
+#[tokio::test]
+async fn an_identity_that_is_named_and_fails_is_told_and_no_other_taken_in_its_place() {
+    let server = CloudServer::azure("127.0.0.1:0", "acc", token(1)).unwrap();
+    server.put("bkt", "k", "1");
+    let machine = metadata();
+    let imds = format!("{}/metadata/identity/oauth2/token", machine.url);
+    let entra = serve_with(|_| Some((status("401 No"), Then::Keep)));
+    let set = [
+        ("AZURE_IMDS_ENDPOINT", imds.as_str()),
+        ("AZURE_TENANT_ID", "tenant"),
+        ("AZURE_CLIENT_ID", "id"),
+        ("AZURE_AUTHORITY_HOST", entra.url.as_str()),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "hush").unwrap();
+    for (name, value, is_asked) in [
+        ("AZURE_CLIENT_SECRET", "hush", true),
+        ("AZURE_FEDERATED_TOKEN_FILE", file.to_str().unwrap(), true),
+        ("AZURE_FEDERATED_TOKEN_FILE", "/nowhere", false),
+        ("AZURE_CLIENT_CERTIFICATE_PATH", "/nowhere", false),
+    ] {
+        let set = [&set[..], &[(name, value)]].concat();
+        let error = head("az://bkt/k", &config(&server.endpoint(), &set)).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{name}");
+        assert!(error.help().unwrap().contains(name), "{error:?}");
+        let told = format!("{} refused them (status 401)", entra.url);
+        assert_eq!(error.why().contains(&told), is_asked, "{error}");
+        assert!(!format!("{error:#}").contains("hush"), "{error:?}");
+    }
+    assert!(machine.seen.lock().is_empty());
+    assert!(server.records().is_empty());
+    // Where none is named, the machine's own is taken.
+    let found = head("az://bkt/k", &config(&server.endpoint(), &set)).await;
+    assert_eq!(found.unwrap(), 1);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use reqsign_core::time::Timestamp;
 use reqsign_core::{Context, ProvideCredential, ProvideCredentialChain, SignRequest};
 
 use super::super::cloud;
-use super::super::credentials::{self, Held, Keep, Kept};
+use super::super::credentials::{self, Held, Keep, Kept, Trouble};
 use super::super::http1::{Failure, Request};
 use super::settings::Settings;
 use crate::config::StoreConfig;
@@ -21,13 +21,23 @@ use crate::sync::Arc;
 /// Tokens are renewed two minutes before their end, as reqsign has it.
 const MARGIN: Duration = Duration::from_secs(120);
 
-/// Signs requests with the key, SAS token or token that the environment gives, or with the first token that the chain finds:
-/// service principal, workload identity, Azure Pipelines, managed identity, the Azure CLI.
+/// The variables that name an identity: a service principal by its secret or certificate, and a workload identity.
+const SECRET: &str = "AZURE_CLIENT_SECRET";
+const CERTIFICATE: &str = "AZURE_CLIENT_CERTIFICATE_PATH";
+const TOKEN_FILE: &str = "AZURE_FEDERATED_TOKEN_FILE";
+
+/// Signs requests with the key, SAS token or token that the environment gives, with a token of the identity that it names
+/// (service principal, workload identity), or with the first token that the chain finds: Azure Pipelines, managed identity,
+/// the Azure CLI.
 pub(super) struct Signer {
     context: Context,
+    /// What went wrong when credentials were asked for.
+    trouble: Trouble,
     /// What is given outright.
     given: Option<Credential>,
     chain: ProvideCredentialChain<Credential>,
+    /// The variable that says which identity to take, if one does.
+    named: Option<&'static str>,
     keep: Keep<Credential>,
     signer: RequestSigner,
 }
@@ -62,16 +72,15 @@ impl Kept for Credential {
 
 impl Signer {
     pub(super) fn new(config: &StoreConfig, settings: Settings) -> Fallible<Self> {
+        let (context, trouble) = credentials::context(config);
+        let is_set = |name: &&str| config.variables.get(name).is_some();
+        let named = [SECRET, CERTIFICATE, TOKEN_FILE].into_iter().find(is_set);
         Ok(Self {
-            context: credentials::context(config).0,
+            context,
+            trouble,
             given: given(settings)?,
-            chain: ProvideCredentialChain::new()
-                .push(ClientSecretCredentialProvider::new())
-                .push(ClientCertificateCredentialProvider::new())
-                .push(WorkloadIdentityCredentialProvider::new())
-                .push(AzurePipelinesCredentialProvider::new())
-                .push(ImdsCredentialProvider::new())
-                .push(AzureCliCredentialProvider::new()),
+            chain: chain(named),
+            named,
             keep: Keep::new(MARGIN),
             signer: RequestSigner::new(),
         })
@@ -106,7 +115,7 @@ impl Signer {
             }
             // What reqsign says may repeat what a server sent, and is not shown.
             let found = self.chain.provide_credential(&self.context).await;
-            found.ok().flatten().ok_or_else(none_found)
+            found.ok().flatten().ok_or_else(|| self.none_found())
         };
         self.keep.get(Timestamp::now(), fetch).await
     }
@@ -148,6 +157,42 @@ impl Signer {
     pub(super) fn refuse(&self, held: &Arc<Held<Credential>>) {
         self.keep.refuse(held);
     }
+
+    fn none_found(&self) -> Failure {
+        let failure = |why: &str| {
+            Failure::new(
+                ErrorKind::Denied,
+                "no_credentials",
+                self.trouble.behind(why),
+            )
+        };
+        if let Some(name) = self.named {
+            let why = format!("the identity that {name} speaks for cannot be used");
+            return failure(&why).with_help(format!(
+                "check {name}, AZURE_TENANT_ID and AZURE_CLIENT_ID; unset {name} to be known by \
+                 another identity"
+            ));
+        }
+        failure("no credentials were found that work").with_help(
+            "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, log in with az login, set \
+             AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or read a public container with \
+             `no_sign_request`",
+        )
+    }
+}
+
+/// Where tokens are looked for. Where an identity is named no other is taken in its place: the chain goes on after a failure.
+fn chain(named: Option<&str>) -> ProvideCredentialChain<Credential> {
+    let chain = ProvideCredentialChain::new();
+    match named {
+        Some(SECRET) => chain.push(ClientSecretCredentialProvider::new()),
+        Some(CERTIFICATE) => chain.push(ClientCertificateCredentialProvider::new()),
+        Some(_token_file) => chain.push(WorkloadIdentityCredentialProvider::new()),
+        None => chain
+            .push(AzurePipelinesCredentialProvider::new())
+            .push(ImdsCredentialProvider::new())
+            .push(AzureCliCredentialProvider::new()),
+    }
 }
 
 /// The credential that the settings give outright: a token before a SAS token before a key, the narrower right first.
@@ -186,15 +231,6 @@ fn given(settings: Settings) -> Fallible<Option<Credential>> {
 fn cannot() -> Failure {
     let why = "the request cannot be signed: odd characters in it";
     Failure::new(ErrorKind::InvalidInput, "sign", why)
-}
-
-fn none_found() -> Failure {
-    let why = "no credentials were found that work";
-    Failure::new(ErrorKind::Denied, "no_credentials", why).with_help(
-        "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, log in with az login, set \
-         AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or read a public container with \
-         `no_sign_request`",
-    )
 }
 
 #[cfg(test)]

@@ -36,6 +36,14 @@ impl Trouble {
         self.0.lock().clone()
     }
 
+    /// `why` with the words behind it.
+    pub(in crate::store) fn behind(&self, why: &str) -> String {
+        match self.told() {
+            Some(words) => format!("{why}: {words}"),
+            None => why.to_owned(),
+        }
+    }
+
     fn note(&self, words: Option<String>) {
         *self.0.lock() = words;
     }

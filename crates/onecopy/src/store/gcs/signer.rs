@@ -11,7 +11,7 @@ use reqsign_google::{
 };
 
 use super::super::cloud;
-use super::super::credentials::{self, Held, Keep, Kept};
+use super::super::credentials::{self, Held, Keep, Kept, Trouble};
 use super::super::http1::{Endpoint, Failure};
 use crate::config::{StoreConfig, Variables};
 use crate::error::ErrorKind;
@@ -30,6 +30,8 @@ const TOKEN: &str = "CLOUDSDK_AUTH_ACCESS_TOKEN";
 /// service account, a user's, another cloud's), the file that gcloud wrote, the metadata service.
 pub(super) struct Signer {
     context: Context,
+    /// What went wrong when credentials were asked for.
+    trouble: Trouble,
     variables: Variables,
     keep: Keep<Credential>,
 }
@@ -59,8 +61,10 @@ fn token(credential: &Credential) -> &str {
 
 impl Signer {
     pub(super) fn new(config: &StoreConfig) -> Self {
+        let (context, trouble) = credentials::context(config);
         Self {
-            context: credentials::context(config).0,
+            context,
+            trouble,
             variables: config.variables.clone(),
             keep: Keep::new(MARGIN),
         }
@@ -126,7 +130,13 @@ impl Signer {
 
     /// What reqsign says may repeat what a server sent, and is not shown.
     fn none_found(&self) -> Failure {
-        let failure = |why| Failure::new(ErrorKind::Denied, "no_credentials", why);
+        let failure = |why| {
+            Failure::new(
+                ErrorKind::Denied,
+                "no_credentials",
+                self.trouble.behind(why),
+            )
+        };
         if self.variables.get(FILE).is_some() {
             return failure(
                 "the credentials that GOOGLE_APPLICATION_CREDENTIALS names cannot be used",

@@ -1,107 +1,16 @@
 //! One suite for every store: what the trait promises, held against files, the stores of three clouds, and a web server.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
+mod store_bench;
+
 use onecopy::ErrorKind;
 use onecopy::buffer::Slab;
-use onecopy::config::{StoreConfig, Variables};
+use onecopy::config::StoreConfig;
 use onecopy::ledger::Ledger;
 use onecopy::route::Hop;
-use onecopy::store::{Filled, Key, ListRequest, Named, Object, Store, open_store, resolve};
+use onecopy::store::{Filled, Key, ListRequest, Named, Object, Store, Taker, open_store, resolve};
 use onecopy::sync::Arc;
-use onecopy_testkit::cloud::{Access, CloudServer};
-use onecopy_testkit::s3::S3Server;
-
-/// A store under test, with a way to write behind its back.
-struct Bench {
-    name: &'static str,
-    config: StoreConfig,
-    /// What precedes a key in a URL.
-    base: String,
-    kind: Kind,
-}
-
-enum Kind {
-    Folder(tempfile::TempDir),
-    Server(S3Server),
-    Cloud(CloudServer),
-}
-
-impl Bench {
-    fn all() -> Vec<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let variables = Variables::only([
-            ("AWS_ACCESS_KEY_ID", "onecopy"),
-            ("AWS_SECRET_ACCESS_KEY", "onecopy-secret"),
-        ]);
-        let file = Self {
-            name: "file",
-            config: StoreConfig::default(),
-            base: format!("{}/", folder.path().display()),
-            kind: Kind::Folder(folder),
-        };
-        let server = || {
-            let server = S3Server::builder().anonymous(true).start().unwrap();
-            server.create_bucket("bkt").unwrap();
-            server
-        };
-        let (s3, http) = (server(), server());
-        let config = StoreConfig {
-            endpoint_url: Some(s3.endpoint()),
-            variables,
-            ..StoreConfig::default()
-        };
-        let s3 = Self {
-            name: "s3",
-            config,
-            base: "s3://bkt/".into(),
-            kind: Kind::Server(s3),
-        };
-        let http = Self {
-            name: "http",
-            config: StoreConfig::default(),
-            base: format!("{}/bkt/", http.endpoint()),
-            kind: Kind::Server(http),
-        };
-        let google = CloudServer::google("127.0.0.1:0", Access::Anyone).unwrap();
-        let azure = CloudServer::azure("127.0.0.1:0", "acc", Access::Anyone).unwrap();
-        let gs = Self::cloud(google, "gs", "gs://bkt/");
-        let az = Self::cloud(azure, "az", "az://bkt/");
-        vec![file, s3, http, gs, az]
-    }
-
-    fn cloud(server: CloudServer, name: &'static str, base: &str) -> Self {
-        server.create_bucket("bkt");
-        Self {
-            name,
-            config: StoreConfig {
-                endpoint_url: Some(server.endpoint()),
-                is_anonymous: true,
-                ..StoreConfig::default()
-            },
-            base: base.to_owned(),
-            kind: Kind::Cloud(server),
-        }
-    }
-
-    fn put(&self, key: &str, bytes: &[u8]) {
-        match &self.kind {
-            Kind::Folder(folder) => {
-                let path = folder.path().join(key);
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(path, bytes).unwrap();
-            }
-            Kind::Server(server) => server.put("bkt", key, bytes.to_owned()).unwrap(),
-            Kind::Cloud(server) => server.put("bkt", key, bytes.to_owned()),
-        }
-    }
-
-    fn open(&self, key: &str) -> (Arc<dyn Store>, Object) {
-        match open_store(&format!("{}{key}", self.base), &self.config).unwrap() {
-            (store, Named::Object(object)) => (store, object),
-            (_, Named::Prefix(key)) => panic!("{key} is a prefix"),
-        }
-    }
-}
+use store_bench::{Bench, Kind};
 
 fn bytes(len: usize) -> Vec<u8> {
     (0..len)
@@ -154,6 +63,49 @@ async fn every_range_over_every_split_is_exact() {
                 assert_eq!(filled.target.len(), slabs.len());
             }
         }
+    }
+}
+
+/// Counts what it is told, and keeps what is handed over.
+#[derive(Debug, Default)]
+struct Kept {
+    told: usize,
+    slabs: Vec<Slab>,
+}
+
+impl Taker for Kept {
+    fn told(&mut self, _object: &Object) {
+        self.told += 1;
+    }
+
+    fn full(&mut self, _object: &Object, slab: Slab) {
+        self.slabs.push(slab);
+    }
+}
+
+#[tokio::test]
+async fn stores_behind_a_network_tell_their_pace_and_hand_over_what_is_full() {
+    let whole = bytes(50_000);
+    for bench in Bench::all() {
+        bench.put("k", &whole);
+        let (store, object) = bench.open("k");
+        let is_far = bench.name != "file";
+        assert_eq!(store.pace().is_some(), is_far, "{}", bench.name);
+        let hop = Ledger::unread().hop(Hop::Recv);
+        let target = vec![Slab::heap(10_000), Slab::heap(20_000), Slab::heap(5_000)];
+        let mut kept = Kept::default();
+        let run = store.read_run(&hop, &object, 1_000, target, &mut kept);
+        let filled = run.await.unwrap();
+        let (told, handed) = if is_far { (1, 2) } else { (0, 0) };
+        assert_eq!(
+            (kept.told, kept.slabs.len()),
+            (told, handed),
+            "{}",
+            bench.name
+        );
+        let handed = kept.slabs.iter().flat_map(|slab| slab.iter().copied());
+        let all: Vec<u8> = handed.chain(joined(&filled)).collect();
+        assert_eq!(all, whole[1_000..36_000], "{}", bench.name);
     }
 }
 

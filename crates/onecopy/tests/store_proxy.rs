@@ -13,7 +13,7 @@ use onecopy::buffer::Slab;
 use onecopy::config::{Limits, StoreConfig, Variables};
 use onecopy::ledger::{Ledger, Report};
 use onecopy::route::Hop;
-use onecopy::store::{Filled, Key, ListRequest, Named, open_store_counted};
+use onecopy::store::{Filled, Key, ListPage, ListRequest, Named, open_store_counted};
 use onecopy::sync::{Arc, Mutex};
 use onecopy::{Error, ErrorKind};
 use onecopy_testkit::fault::{FaultServer, body_byte};
@@ -118,6 +118,16 @@ async fn read(url: &str, config: &StoreConfig, len: usize) -> (Result<Filled, Er
         .read_into(&hop, &object, 0, vec![Slab::heap(len)])
         .await;
     (filled, ledger.report())
+}
+
+async fn list(url: &str, config: &StoreConfig) -> Result<ListPage, Error> {
+    let (store, _) = open_store_counted(url, config, &Ledger::unread()).unwrap();
+    let request = ListRequest {
+        prefix: Key::new(*b""),
+        is_folded: false,
+        page: None,
+    };
+    store.list(&request).await
 }
 
 #[tokio::test]
@@ -272,8 +282,17 @@ async fn whatever_fails_beyond_a_proxy_names_the_proxy_and_no_password() {
         let proxy = Proxy::start(nobody, Some(refusal));
         let variable = format!("http://me:secret@{}", proxy.address);
         let config = config("http://store.invalid", &[("http_proxy", &variable)]);
-        for url in ["s3://bkt/k", "http://store.invalid/bkt/k"] {
-            let (filled, _) = read(url, &config, 10).await;
+        let open = StoreConfig {
+            is_anonymous: true,
+            ..config.clone()
+        };
+        for (url, config) in [
+            ("s3://bkt/k", &config),
+            ("http://store.invalid/bkt/k", &config),
+            ("gs://bkt/k", &open),
+            ("az://bkt/k", &open),
+        ] {
+            let (filled, _) = read(url, config, 10).await;
             if refusal.starts_with("200 ") && url.starts_with("http") {
                 // On the web a page is as good an object as any.
                 assert_eq!(filled.unwrap().len_bytes, 0);
@@ -285,22 +304,25 @@ async fn whatever_fails_beyond_a_proxy_names_the_proxy_and_no_password() {
                 error
                     .why()
                     .contains(&format!("the proxy http://{}", proxy.address)),
-                "{refusal}: {text}"
+                "{url} {refusal}: {text}"
             );
             assert!(!text.contains("secret"), "{text}");
-            assert!(error.help().is_some(), "{text}");
+            assert!(error.help().is_some(), "{url} {text}");
         }
-        let (store, _) = open_store_counted("s3://bkt", &config, &Ledger::unread()).unwrap();
-        let request = ListRequest {
-            prefix: Key::new(*b""),
-            is_folded: false,
-            page: None,
-        };
-        let error = store.list(&request).await.unwrap_err();
         let name = format!("the proxy http://{}", proxy.address);
-        assert!(error.why().contains(&name), "{refusal}: {error:#}");
+        for (url, config) in [
+            ("s3://bkt", &config),
+            ("gs://bkt", &open),
+            ("az://bkt", &open),
+        ] {
+            let error = list(url, config).await.unwrap_err();
+            assert!(error.why().contains(&name), "{url} {refusal}: {error:#}");
+        }
     }
-    // A body that breaks off on the way, and a proxy that says nothing.
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_beyond_a_proxy_names_the_proxy() {
     let server = FaultServer::start().unwrap();
     let proxy = Proxy::start(server.addr(), None);
     let variable = format!("http://me:secret@{}", proxy.address);

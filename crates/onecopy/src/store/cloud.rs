@@ -1,15 +1,30 @@
 //! What the stores of Google and Microsoft have in common beside `origin`.
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 
-use super::http1::{Client, Endpoint, Failure, Head};
+use super::credentials::{Held, Keep, Kept};
+use super::http1::{Answer, Client, Endpoint, Failure, Head, Request};
 use super::origin;
 use super::retry::Retry;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::sync::Arc;
 
 /// Listings and error texts longer than this are refused: 5000 names of 1024 characters, each of which takes up to nine
 /// bytes, are some 45 MiB.
 pub(super) const MAX_LISTING: usize = 64 << 20;
+
+/// What is asked of a bucket or container.
+pub(super) struct Ask<'a> {
+    pub(super) method: &'a Method,
+    /// Behind the bucket: empty, or the encoded name with a slash in front.
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) conditions: HeaderMap,
+}
+
+/// A request, and the credential that is in it.
+pub(super) type Signed<C> = (Request, Option<Arc<Held<C>>>);
 
 /// The headers of every request.
 pub(super) fn headers() -> HeaderMap {
@@ -57,6 +72,38 @@ pub(super) fn is_disguised(head: &Head, is_range_ignored: bool) -> bool {
         name.starts_with("x-goog") || name.starts_with("x-ms-") || name == "accept-ranges"
     };
     is_page && is_range_ignored && !head.headers.keys().any(is_own)
+}
+
+/// Asks, and once more with another credential where the first one was refused. An answer that is no such refusal is returned
+/// with its body unread.
+pub(super) async fn exchange<C: Kept, R, U>(
+    client: &Client,
+    keep: Option<&Keep<C>>,
+    ledger: Option<&Ledger>,
+    request: impl Fn() -> R,
+    understood: impl Fn(Answer) -> U,
+) -> Result<Answer, Failure>
+where
+    R: Future<Output = Result<Signed<C>, Failure>>,
+    U: Future<Output = Failure>,
+{
+    let mut is_again = false;
+    loop {
+        let (request, held) = request().await?;
+        let answer = client.send(&request).await?;
+        if answer.head.status != 401 {
+            return Ok(answer);
+        }
+        let failure = understood(answer).await;
+        let (Some(held), Some(keep), false) = (held, keep, is_again) else {
+            return Err(failure);
+        };
+        keep.refuse(&held);
+        if let Some(ledger) = ledger {
+            ledger.retried(failure.cause);
+        }
+        is_again = true;
+    }
 }
 
 /// The answer of a store to `ask`, which is asked again as far as its failures allow.

@@ -21,16 +21,20 @@ pub(super) use account::Account;
 pub(super) use place::{Container, NamedAccount};
 
 use http::{HeaderMap, HeaderValue, Method};
+use reqsign_azure_storage::Credential;
 
-use super::credentials::Held;
+use super::cloud::{self, Ask, Signed};
 use super::http1::{Answer, Client, Failure, Head, Request};
 use super::origin::{self, Origin};
 use super::s3::encode_key;
-use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, cloud, ranged};
+use super::{
+    BoxFuture, Filled, Key, ListPage, ListRequest, Object, Pace, Store, Taker, Target, ranged,
+};
 use crate::error::Result;
 use crate::ledger::{Ledger, OpenHop};
 use crate::sync::Arc;
 use meaning::Scene;
+use signer::Signer;
 
 /// The version of the protocol that is spoken: names that XML cannot hold come encoded since 2021-02-12, and emulators know
 /// this one.
@@ -41,15 +45,6 @@ const VERSION: &str = "2023-11-03";
 pub(super) struct AzureStore {
     account: Arc<Account>,
     container: Container,
-}
-
-/// What is asked of a container.
-struct Ask<'a> {
-    method: &'a Method,
-    /// Behind the container: empty, or the encoded name with a slash in front.
-    path: String,
-    query: String,
-    conditions: HeaderMap,
 }
 
 impl Container {
@@ -83,38 +78,14 @@ impl AzureStore {
         }
     }
 
-    /// Asks, and once more with another token where the first one was refused. An answer that is no such refusal is returned
-    /// with its body unread.
     async fn exchange(&self, ask: &Ask<'_>, ledger: Option<&Ledger>) -> Result<Answer, Failure> {
-        let mut is_again = false;
-        loop {
-            let (request, held) = self.request(ask).await?;
-            let answer = self.account.client.send(&request).await?;
-            if answer.head.status != 401 {
-                return Ok(answer);
-            }
-            let failure = self.understood(answer).await;
-            let (Some(held), Some(signer), false) = (held, &self.account.signer, is_again) else {
-                return Err(failure);
-            };
-            signer.refuse(&held);
-            if let Some(ledger) = ledger {
-                ledger.retried(failure.cause);
-            }
-            is_again = true;
-        }
+        let client = &self.account.client;
+        let keep = self.account.signer.as_ref().map(Signer::keep);
+        let understood = |answer| self.understood(answer);
+        cloud::exchange(client, keep, ledger, || self.request(ask), understood).await
     }
 
-    async fn request(
-        &self,
-        ask: &Ask<'_>,
-    ) -> Result<
-        (
-            Request,
-            Option<Arc<Held<reqsign_azure_storage::Credential>>>,
-        ),
-        Failure,
-    > {
+    async fn request(&self, ask: &Ask<'_>) -> Result<Signed<Credential>, Failure> {
         let account = &self.account;
         let mut headers = cloud::headers();
         headers.insert("x-ms-version", HeaderValue::from_static(VERSION));
@@ -144,17 +115,17 @@ impl AzureStore {
 
     /// Reads a refusal to its end.
     async fn understood(&self, answer: Answer) -> Failure {
-        let told = meaning::Told::of(&answer.head);
+        let (told, way) = (meaning::Told::of(&answer.head), answer.way());
         // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
         let text = answer.body.collect(cloud::MAX_LISTING).await;
         let signer = self.account.signer.as_ref();
         let scene = Scene {
             container: &self.container.name,
             is_anonymous: signer.is_none(),
-            has_sas: signer.is_some_and(signer::Signer::has_sas),
-            has_key: signer.is_some_and(signer::Signer::has_key),
+            has_sas: signer.is_some_and(Signer::has_sas),
+            has_key: signer.is_some_and(Signer::has_key),
         };
-        meaning::read(&told, &text.unwrap_or_default(), &scene)
+        meaning::read(&told, &text.unwrap_or_default(), &scene).on(&way)
     }
 
     async fn list_once(&self, request: &ListRequest) -> Result<ListPage, Failure> {
@@ -168,8 +139,9 @@ impl AzureStore {
         if answer.head.status != 200 {
             return Err(self.understood(answer).await);
         }
+        let way = answer.way();
         let text = answer.body.collect(cloud::MAX_LISTING).await?;
-        list::read_page(&text, request, |key| self.url(key))
+        list::read_page(&text, request, |key| self.url(key)).map_err(|failure| failure.on(&way))
     }
 }
 
@@ -224,6 +196,22 @@ impl Store for AzureStore {
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>> {
         Box::pin(ranged::read_into(self, hop, object, offset, target))
+    }
+
+    fn read_run<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+        taker: &'a mut dyn Taker,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        let taker = Some(taker);
+        Box::pin(ranged::read_run(self, hop, object, offset, target, taker))
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        Some(self.account.client.pace())
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {

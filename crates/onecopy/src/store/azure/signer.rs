@@ -153,9 +153,9 @@ impl Signer {
         Ok(())
     }
 
-    /// Gives `held` up, so that the next request fetches a new one.
-    pub(super) fn refuse(&self, held: &Arc<Held<Credential>>) {
-        self.keep.refuse(held);
+    /// What the credential in use is kept in, and given up.
+    pub(super) fn keep(&self) -> &Keep<Credential> {
+        &self.keep
     }
 
     fn none_found(&self) -> Failure {

@@ -15,13 +15,16 @@ mod signer;
 pub(super) use account::Account;
 
 use http::{HeaderMap, HeaderValue, Method, header};
+use reqsign_google::Credential;
 
 use super::checksum::{Algorithm, Checksum, Sum};
-use super::credentials::Held;
+use super::cloud::{self, Ask, Signed};
 use super::http1::{Answer, Client, Failure, Head, Request};
 use super::origin::{self, Origin};
 use super::s3::{Outcome, Sums, Told, encode_key, list};
-use super::{BoxFuture, Filled, Key, ListPage, ListRequest, Object, Store, Target, cloud, ranged};
+use super::{
+    BoxFuture, Filled, Key, ListPage, ListRequest, Object, Pace, Store, Taker, Target, ranged,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::sync::Arc;
@@ -34,15 +37,6 @@ pub(super) struct GcsStore {
     account: Arc<Account>,
     bucket: String,
     sums: Sums,
-}
-
-/// What is asked of a bucket.
-struct Ask<'a> {
-    method: &'a Method,
-    /// Behind the bucket: empty, or the encoded name with a slash in front.
-    path: String,
-    query: String,
-    conditions: HeaderMap,
 }
 
 impl GcsStore {
@@ -80,32 +74,14 @@ impl GcsStore {
         }
     }
 
-    /// Asks, and once more with another token where the first one was refused. An answer that is no such refusal is returned
-    /// with its body unread.
     async fn exchange(&self, ask: &Ask<'_>, ledger: Option<&Ledger>) -> Result<Answer, Failure> {
-        let mut is_again = false;
-        loop {
-            let (request, held) = self.request(ask).await?;
-            let answer = self.account.client.send(&request).await?;
-            if answer.head.status != 401 {
-                return Ok(answer);
-            }
-            let failure = self.understood(answer).await;
-            let (Some(held), Some(signer), false) = (held, &self.account.signer, is_again) else {
-                return Err(failure);
-            };
-            signer.refuse(&held);
-            if let Some(ledger) = ledger {
-                ledger.retried(failure.cause);
-            }
-            is_again = true;
-        }
+        let client = &self.account.client;
+        let keep = self.account.signer.as_ref().map(Signer::keep);
+        let understood = |answer| self.understood(answer);
+        cloud::exchange(client, keep, ledger, || self.request(ask), understood).await
     }
 
-    async fn request(
-        &self,
-        ask: &Ask<'_>,
-    ) -> Result<(Request, Option<Arc<Held<reqsign_google::Credential>>>), Failure> {
+    async fn request(&self, ask: &Ask<'_>) -> Result<Signed<Credential>, Failure> {
         let account = &self.account;
         let mut headers = cloud::headers();
         // Objects that are kept compressed come as they are kept, and not unpacked without their length.
@@ -154,10 +130,10 @@ impl GcsStore {
 
     /// Reads a refusal to its end.
     async fn understood(&self, answer: Answer) -> Failure {
-        let told = meaning::Told::of(&answer.head);
+        let (told, way) = (meaning::Told::of(&answer.head), answer.way());
         // The text is a help, not a need: a refusal whose text is cut off is still a refusal.
         let text = answer.body.collect(cloud::MAX_LISTING).await;
-        meaning::read(&told, &text.unwrap_or_default(), &self.scene())
+        meaning::read(&told, &text.unwrap_or_default(), &self.scene()).on(&way)
     }
 
     fn scene(&self) -> Scene<'_> {
@@ -178,12 +154,12 @@ impl GcsStore {
         if answer.head.status != 200 {
             return Err(self.understood(answer).await);
         }
-        let told = meaning::Told::of(&answer.head);
+        let (told, way) = (meaning::Told::of(&answer.head), answer.way());
         let text = answer.body.collect(cloud::MAX_LISTING).await?;
         if list::is_error(&text) {
-            return Err(meaning::read(&told, &text, &self.scene()));
+            return Err(meaning::read(&told, &text, &self.scene()).on(&way));
         }
-        list::read_page(&text, request, |key| self.url(key))
+        list::read_page(&text, request, |key| self.url(key)).map_err(|failure| failure.on(&way))
     }
 
     /// Every answer with bytes of an object tells the checksum of the whole.
@@ -248,7 +224,7 @@ impl Origin for GcsStore {
             if method == Method::HEAD && matches!(answer.head.status, 400 | 403) {
                 return self.reason(ask, answer).await;
             }
-            check_encoding(&answer.head)?;
+            check_encoding(&answer.head).map_err(|failure| failure.on(&answer.way()))?;
             self.note(object, &answer.head);
             Ok(answer)
         })
@@ -307,6 +283,22 @@ impl Store for GcsStore {
         target: Target,
     ) -> BoxFuture<'a, Result<Filled>> {
         Box::pin(ranged::read_into(self, hop, object, offset, target))
+    }
+
+    fn read_run<'a>(
+        &'a self,
+        hop: &'a OpenHop,
+        object: &'a Object,
+        offset: u64,
+        target: Target,
+        taker: &'a mut dyn Taker,
+    ) -> BoxFuture<'a, Result<Filled>> {
+        let taker = Some(taker);
+        Box::pin(ranged::read_run(self, hop, object, offset, target, taker))
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        Some(self.account.client.pace())
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {

@@ -146,8 +146,7 @@ impl Failure {
         // What is no answer to anything is nobody's but the store's.
         let help = help.or_else(|| {
             let is_odd = self.kind == ErrorKind::Corrupt && self.cause == "bad_answer";
-            let what =
-                "check that it is S3 which answers there, and that no proxy alters what it says";
+            let what = "check that the endpoint speaks the store's protocol, and that no proxy alters what it says";
             is_odd.then(|| what.to_owned())
         });
         let why = match &self.way {

@@ -1,6 +1,7 @@
 //! Threads and locks: every room takes them from here, so that threads have names, locks do not poison, and a machine
 //! that has no thread to give is an error and never a panic.
 
+mod mutex;
 mod runtime;
 mod threads;
 
@@ -12,7 +13,7 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use crate::error::{Error, ErrorKind, Result};
 
 pub use crossbeam_channel as channel;
-pub use parking_lot::{Condvar, Mutex};
+pub use mutex::{Condvar, Mutex, MutexGuard, WaitTimeoutResult};
 pub use std::sync::Arc;
 pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 

@@ -21,7 +21,7 @@ use super::checksum::{Algorithm, Checksum, Sum};
 use super::cloud::{self, Ask, Signed};
 use super::http1::{Answer, Client, Failure, Head, Request};
 use super::origin::{self, Origin};
-use super::s3::{Outcome, Sums, Told, encode_key, list};
+use super::s3::{Sums, Told, encode_key, list};
 use super::{
     BoxFuture, Filled, Key, ListPage, ListRequest, Object, Pace, Store, Taker, Target, ranged,
 };
@@ -254,15 +254,7 @@ impl Origin for GcsStore {
         sum: Sum,
         ledger: &Ledger,
     ) -> Result<(), Failure> {
-        let algorithm = sum.algorithm();
-        match self.sums.passed(object, offset, sum) {
-            Outcome::Open => Ok(()),
-            Outcome::Right => {
-                ledger.verified(algorithm.name());
-                Ok(())
-            }
-            Outcome::Wrong => Err(origin::wrong_bytes(algorithm)),
-        }
+        self.sums.hold(object, offset, sum, ledger)
     }
 
     fn refused<'a>(&'a self, _method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {

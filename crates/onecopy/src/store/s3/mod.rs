@@ -61,7 +61,7 @@ use crate::sync::Arc;
 use asking::{Ask, With};
 use home::Home;
 use keep::Keep;
-pub(super) use sums::{Outcome, Sums, Told};
+pub(super) use sums::{Sums, Told};
 
 /// Listings and error texts longer than this are refused: 1000 keys of 1024 bytes, each byte encoded as three, are
 /// some 4 MiB.
@@ -210,15 +210,7 @@ impl Origin for S3Store {
         sum: Sum,
         ledger: &Ledger,
     ) -> Result<(), Failure> {
-        let algorithm = sum.algorithm();
-        match self.sums.passed(object, offset, sum) {
-            Outcome::Open => Ok(()),
-            Outcome::Right => {
-                ledger.verified(algorithm.name());
-                Ok(())
-            }
-            Outcome::Wrong => Err(origin::wrong_bytes(algorithm)),
-        }
+        self.sums.hold(object, offset, sum, ledger)
     }
 
     fn refused<'a>(&'a self, method: &'a Method, answer: Answer) -> BoxFuture<'a, Failure> {

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::OnceLock;
 
 use super::super::checksum::{Checksum, Sum};
-use super::super::{ETag, Key, Object};
+use super::super::http1::Failure;
+use super::super::{ETag, Key, Object, origin};
+use crate::ledger::Ledger;
 use crate::sync::{Arc, Mutex};
 
 /// Objects whose checksums are remembered. An entry takes some 300 bytes, and one that is dropped costs a look-up.
@@ -21,7 +23,7 @@ pub(in crate::store) struct Told {
 
 /// How a piece changed what is known of an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::store) enum Outcome {
+enum Outcome {
     /// More of it is to come, or it says nothing about what is expected.
     Open,
     /// All bytes have passed, and they are what the store has.
@@ -77,8 +79,28 @@ impl Sums {
         let _was_there = self.entry(object).told.set(told);
     }
 
+    /// Takes in the sum of a piece, counts the object as verified where that was the last one and all of it is right, and fails
+    /// where it is wrong.
+    pub(in crate::store) fn hold(
+        &self,
+        object: &Object,
+        offset: u64,
+        sum: Sum,
+        ledger: &Ledger,
+    ) -> Result<(), Failure> {
+        let algorithm = sum.algorithm();
+        match self.passed(object, offset, sum) {
+            Outcome::Open => Ok(()),
+            Outcome::Right => {
+                ledger.verified(algorithm.name());
+                Ok(())
+            }
+            Outcome::Wrong => Err(origin::wrong_bytes(algorithm)),
+        }
+    }
+
     /// Notes that the bytes of `sum` have passed, which begin at `offset`.
-    pub(in crate::store) fn passed(&self, object: &Object, offset: u64, sum: Sum) -> Outcome {
+    fn passed(&self, object: &Object, offset: u64, sum: Sum) -> Outcome {
         let entry = self.entry(object);
         let Some(told) = entry.told.get() else {
             return Outcome::Open;

@@ -24,33 +24,42 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Calls `check` with mutations of `seeds`, into which pieces of `words` are woven. `check` panics where a promise is broken; the
-/// input is then printed with the panic.
-pub(crate) fn fuzz(seeds: &[&[u8]], words: &[&[u8]], mut check: impl FnMut(&[u8])) {
+/// Calls `round` with one seed after the other: `count` times from 0, or for as long as is asked for, from a seed that the
+/// clock gives.
+pub(crate) fn rounds(count: u64, mut round: impl FnMut(u64)) {
     let seconds = number("ONECOPY_FUZZ_SECONDS");
     let clock = || {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_secs())
+        // Rounds of one start do not reach the seeds of the next.
+        since.map_or(0, |since| since.as_secs() << 32)
     };
-    let seed = number("ONECOPY_FUZZ_SEED").unwrap_or_else(|| seconds.map_or(1, |_| clock()));
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let first = number("ONECOPY_FUZZ_SEED").unwrap_or_else(|| seconds.map_or(0, |_| clock()));
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut done = 0;
     let is_more = |done: u64| match end {
         Some(end) => Instant::now() < end,
-        None => done < INPUTS,
+        None => done < count,
     };
+    let mut done = 0;
+    while is_more(done) {
+        round(first + done);
+        done += 1;
+    }
+    println!("{done} rounds from seed {first}");
+}
+
+/// Calls `check` with mutations of `seeds`, into which pieces of `words` are woven. `check` panics where a promise is broken; the
+/// input is then printed with the panic.
+pub(crate) fn fuzz(seeds: &[&[u8]], words: &[&[u8]], mut check: impl FnMut(&[u8])) {
     for seed in seeds {
         check(seed);
     }
-    while is_more(done) {
+    rounds(INPUTS, |round| {
+        let mut random = ChaCha8Rng::seed_from_u64(round);
         let seed = seeds[random.random_range(0..seeds.len())];
         let input = mutate(seed, words, &mut random);
         let told = Told(&input);
         check(told.0);
-        done += 1;
-    }
-    tracing::info!(seed, done, "fuzzed");
+    });
 }
 
 /// Prints the input where the check of it panics.

@@ -1,10 +1,8 @@
 //! Damage of every kind to what comes in: no panic, nothing outside of the gap, and never a byte that was not sent.
 //!
-//! Bounded to [`ROUNDS`]; `ONECOPY_FUZZ_SECONDS=3600 cargo test --release -p onecopy fuzz` goes on for an hour. The seed
-//! of a round that fails is in its message.
+//! Bounded to [`ROUNDS`], or as [`rounds`] is told. The seed of a round that fails is in its message.
 
 use std::io::{Read, Write};
-use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,24 +11,9 @@ use tokio::time::timeout;
 
 use super::peer::{Peer, Reader, TLS13, message, suites};
 use super::sockets::{PATIENCE, SUITES, connect, connector, serve, server_config};
+use crate::fuzzing::rounds;
 
 const ROUNDS: u64 = 1500;
-
-/// Calls `round` with one seed after the other, as many as are asked for.
-fn rounds(count: u64, mut round: impl FnMut(u64)) {
-    let seconds = std::env::var("ONECOPY_FUZZ_SECONDS").ok();
-    let Some(seconds) = seconds.and_then(|text| text.parse().ok()) else {
-        (0..count).for_each(round);
-        return;
-    };
-    let (start, limit) = (Instant::now(), Duration::from_secs(seconds));
-    let mut seed = 0;
-    while start.elapsed() < limit {
-        round(seed);
-        seed += 1;
-    }
-    println!("{seed} rounds");
-}
 
 /// Records of all kinds, some of them against the rules; what stands in order before those is in `payload`.
 fn play(random: &mut ChaCha8Rng, peer: &mut Peer, is_tls13: bool) {

@@ -80,12 +80,12 @@ hops! {
     Recv = "recv": Socket -> Pinned, Cpu, Kernel, Copy;
     /// Body bytes that the read of a response head brought along.
     HeadRest = "head_rest": Scratch -> Pinned, Cpu, User, Copy;
-    /// `recv` of TLS records into the record buffer.
-    TlsRecv = "tls_recv": Socket -> Scratch, Cpu, Kernel, Copy;
-    /// Decryption of TLS records, out of the record buffer straight into their slab.
-    TlsOpen = "tls_open": Scratch -> Pinned, Cpu, User, Transform;
-    /// Bytes of TLS records that do not fit where they belong (at the end of a range or slab, or behind a head), out of
-    /// the record buffer; and the beginning of a record, moved to the buffer's front.
+    /// `recv` of TLS records into their slab, a few bytes ahead of where their content goes.
+    TlsRecv = "tls_recv": Socket -> Pinned, Cpu, Kernel, Copy;
+    /// Decryption of TLS records to their place in the same slab, while the core's cache holds them.
+    TlsOpen = "tls_open": Pinned -> Pinned, Cpu, User, Transform;
+    /// Bytes of TLS records that do not fit where they belong (at the end of a range or slab, or behind a head) and come by way
+    /// of the record buffer; and the beginning of a record, moved to where all of it fits.
     TlsCopy = "tls_copy": Scratch -> Pinned, Cpu, User, Copy;
     /// `pread` of a local file through the page cache.
     Read = "read": PageCache -> Pinned, Cpu, Kernel, Copy;

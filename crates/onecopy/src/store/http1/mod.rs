@@ -14,7 +14,7 @@
 //! | `tokens` | what may be done only so often |
 //! | `addresses` | name resolution, spreading, addresses that rest |
 //! | `connect` | TCP, TLS |
-//! | `tls` | handshakes by rustls, records opened straight into slabs |
+//! | `tls` | handshakes by rustls, records received into slabs and opened there |
 //! | `proxy`, `no_proxy` | the way through a proxy, and for whom there is none |
 //! | `wire` | a body written, a head read |
 //! | `connection` | the bytes: write, read, read into slabs |

@@ -133,7 +133,7 @@ impl Control {
                         return Err(Breach::unexpected("a message across a change of keys"));
                     }
                     self.is_update_due |= asks_for_update(payload)?;
-                    *opener = Opener::new(session.next_to_open()?);
+                    *opener = session.next_to_open()?;
                 }
                 _ => {
                     return Err(Breach::unexpected(format!(

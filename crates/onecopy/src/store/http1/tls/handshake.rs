@@ -11,7 +11,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::inbound::Inbound;
-use super::open::Key;
+use super::key::Secret;
+use super::open::Opener;
 use super::record::{CONTENT_MAX, HEADER_LEN};
 use super::scratch::Scratches;
 use super::seal::Sealer;
@@ -197,16 +198,16 @@ impl Shaking {
         let (is_tls13, limit) = (session.is_tls13(), session.limit());
         let (opened, secrets_rx) = secrets.rx;
         let (sealed, secrets_tx) = secrets.tx;
-        let opening = Key::from_secrets(&secrets_rx, is_tls13, (opened, limit))?;
-        let sealing = Key::from_secrets(&secrets_tx, is_tls13, (sealed, limit))?;
+        let opener = Opener::new(&Secret::read(&secrets_rx, is_tls13, (opened, limit))?)?;
+        let sealer = Sealer::new(&Secret::read(&secrets_tx, is_tls13, (sealed, limit))?)?;
         let inbound = Inbound::new(
-            opening,
+            opener,
             Box::new(session),
             scratches.clone(),
             self.scratch,
             self.kept.end..self.end,
         );
-        Ok(TlsStream::new(self.socket, inbound, Sealer::new(sealing)))
+        Ok(TlsStream::new(self.socket, inbound, sealer))
     }
 }
 

@@ -1,21 +1,29 @@
-//! Records as they come in, opened straight into slabs. Knows no socket: bytes are put into [`Inbound::space`].
+//! Records as they come in, opened in their slabs. Knows no socket: bytes are put into [`Inbound::space`].
 
 use std::fmt::{self, Debug};
 use std::ops::Range;
 
 use rustls::ContentType;
 
+use super::ahead::Ahead;
 use super::breach::Breach;
 use super::control::{Control, Outlook};
-use super::open::{Key, Opened, Opener};
+use super::key::unusable;
+use super::open::{Opened, Opener};
 use super::record::{HEADER_LEN, Header, RECORD_MAX};
-use super::scratch::Scratches;
+use super::scratch::{Scratches, to_front};
 use super::session::Session;
 use crate::buffer::copy;
 use crate::ledger::OpenHop;
 use crate::store::http1::gap::Gap;
 
+/// Received at once while no slab is at hand, where a record does not reach further: a head, and little of what follows it, all
+/// of which has to be copied.
+const HEAD: usize = 4 << 10;
+
 /// The receiving half of a connection.
+///
+/// Sealed bytes lie in the slab, or in the record buffer: never in both.
 ///
 /// ```text
 ///  scratch   | done | plain | done | sealed: whole records, and the beginning of one | space |
@@ -25,13 +33,17 @@ pub(super) struct Inbound {
     opener: Opener,
     session: Box<dyn Session>,
     control: Control,
+    /// Sealed bytes in the slab.
+    ahead: Ahead,
+    /// Whether the space that was last given is in the slab.
+    is_space_ahead: bool,
     scratches: Scratches,
     /// The record buffer; none while nothing is in it.
     scratch: Option<Box<[u8]>>,
     /// Sealed bytes, `[start, end)` of the scratch.
     start: usize,
     end: usize,
-    /// Payload that was opened where it lay and is still to be taken.
+    /// Payload that was opened in the scratch and is still to be taken.
     plain: Range<usize>,
     /// Length of the last record: the next is most likely as long.
     stride: usize,
@@ -43,16 +55,18 @@ pub(super) struct Inbound {
 impl Inbound {
     /// Goes on where the handshake ended: `sealed` of `scratch` came in and was not looked at.
     pub(super) fn new(
-        key: Key,
+        opener: Opener,
         session: Box<dyn Session>,
         scratches: Scratches,
         scratch: Box<[u8]>,
         sealed: Range<usize>,
     ) -> Self {
         Self {
-            opener: Opener::new(key),
+            opener,
             session,
             control: Control::default(),
+            ahead: Ahead::default(),
+            is_space_ahead: false,
             scratches,
             scratch: Some(scratch),
             start: sealed.start,
@@ -71,6 +85,10 @@ impl Inbound {
 
     /// Whether everything that came in was taken.
     pub(super) fn is_empty(&self) -> bool {
+        self.is_scratch_empty() && self.ahead.is_empty()
+    }
+
+    fn is_scratch_empty(&self) -> bool {
         self.start == self.end && self.plain.is_empty()
     }
 
@@ -86,37 +104,66 @@ impl Inbound {
         self.session.as_mut()
     }
 
-    /// Where to put what comes in next. Never empty, as long as all plain bytes were taken before.
-    ///
-    /// It ends where a record should end if all are as long as the last: then nothing is left to be moved to the front.
+    /// Where to put what comes in next, while heads are read. Never empty, as long as all plain bytes were taken before.
+    pub(super) fn space_for_head(&mut self) -> &mut [u8] {
+        self.space_in_scratch(None, HEAD)
+    }
+
+    /// Where to put what comes in next, of a body whose next `most` bytes belong into `gap`: there, as far as whole records
+    /// fit. Never empty, as long as [`Inbound::open_into`] gave nothing before, and the gap is not full.
     ///
     /// # Copies
     ///
-    /// Where records differ in length, the beginning of one may have to be moved: one copy in user space, counted on
-    /// `hop` where there is one.
-    pub(super) fn space(&mut self, hop: Option<&OpenHop>) -> &mut [u8] {
-        let header = self.header().ok().flatten();
-        let record_len = header.map_or(self.stride, |header| header.record_len());
+    /// Where the record buffer is used and records differ in length, the beginning of one may have to be moved to its front: one
+    /// copy in user space, counted on `hop`.
+    pub(super) fn space<'a>(
+        &'a mut self,
+        hop: &OpenHop,
+        gap: &'a mut Gap<'_>,
+        most: usize,
+    ) -> &'a mut [u8] {
+        if self.start == self.end {
+            let front = gap.front(most);
+            let header = self.ahead.sealed(front).ok();
+            let header = header.and_then(|sealed| self.header(&front[sealed]).ok().flatten());
+            let record_len = header.map_or(self.stride, |header| header.record_len());
+            if let Some(room) = self.ahead.room(front, record_len) {
+                self.is_space_ahead = true;
+                return &mut front[room];
+            }
+        }
+        self.space_in_scratch(Some(hop), self.stride)
+    }
+
+    /// The place for what is left of the next record, or for `least` bytes, whichever is more.
+    fn space_in_scratch(&mut self, hop: Option<&OpenHop>, least: usize) -> &mut [u8] {
+        self.is_space_ahead = false;
+        let header = self.scratch_header().ok().flatten();
+        let len = header.map_or(least, |header| header.record_len().max(least));
         let scratches = &self.scratches;
         let scratch = self.scratch.get_or_insert_with(|| scratches.lease());
-        if self.start == self.end || self.start + record_len > scratch.len() {
+        if self.start == self.end || self.start + len > scratch.len() {
             to_front(hop, scratch, self.start..self.end);
             self.end -= self.start;
             self.start = 0;
         }
-        let records = (scratch.len() - self.start) / record_len;
-        let limit = self.start + records * record_len;
+        // There may be more already: what came in with the end of a handshake.
+        let limit = (self.start + len).max(self.end + 1).min(scratch.len());
         &mut scratch[self.end..limit]
     }
 
     /// Notes that the first `len` bytes of the space were filled.
     pub(super) fn received(&mut self, len: usize) {
-        self.end += len;
+        if self.is_space_ahead {
+            self.ahead.received(len);
+        } else {
+            self.end += len;
+        }
     }
 
     /// Hands the record buffer on where nothing is in it.
     pub(super) fn release(&mut self) {
-        if self.is_empty()
+        if self.is_scratch_empty()
             && let Some(scratch) = self.scratch.take()
         {
             self.scratches.give_back(scratch);
@@ -129,8 +176,9 @@ impl Inbound {
     ///
     /// # Copies
     ///
-    /// None, but for a record that does not fit into the gap's next slab as a whole: it is opened where it lies and
-    /// copied, counted on `hop`. In TLS 1.3 that is the last one of a body, whose type and padding have no room.
+    /// None, but for a record that does not fit into the gap's next slab as a whole: it is opened in the record buffer and
+    /// copied, counted on `hop`. That is the last one of a slab or body, whose tag has no room. What came along with a head is
+    /// copied as well, and the beginning of a record where the next one turns out to be longer than the last.
     pub(super) fn open_into(
         &mut self,
         hop: &OpenHop,
@@ -166,16 +214,98 @@ impl Inbound {
             self.plain.start += laid;
             return Ok(Some(laid));
         }
-        let Some(header) = self.whole()? else {
+        self.go_on()?;
+        if self.is_closed {
+            return Ok(None);
+        }
+        if self.start == self.end {
+            return self.open_ahead(hop, gap, most);
+        }
+        let Some(header) = self.scratch_header()? else {
             return Ok(None);
         };
-        let Some(out) = gap.front(most).get_mut(..header.inner_len) else {
-            self.open_in_place(&header)?;
+        if header.record_len() <= self.end - self.start {
+            self.open_in_scratch(&header)?;
             return Ok(Some(0));
+        }
+        let front = gap.front(most);
+        if header.record_len() > front.len() {
+            return Ok(None);
+        }
+        // The rest of it is received behind its beginning, in the slab.
+        let sealed = self.start..self.end;
+        copy::lay(hop, self.bytes(sealed.clone()), front);
+        self.ahead.begins(front, sealed.len());
+        self.start = self.end;
+        Ok(Some(0))
+    }
+
+    /// One record that lies in the slab, or its payload, if it is whole.
+    fn open_ahead(
+        &mut self,
+        hop: &OpenHop,
+        gap: &mut Gap<'_>,
+        most: usize,
+    ) -> Result<Option<usize>, Breach> {
+        let front = gap.front(most);
+        let sealed = self.ahead.sealed(front)?;
+        if sealed.is_empty() {
+            return Ok(None);
+        }
+        let header = self.header(&front[sealed.clone()])?;
+        let record_len = header.map_or(HEADER_LEN, |header| header.record_len());
+        if sealed.start + record_len > front.len() {
+            self.make_room(hop, front, sealed, record_len);
+            return Ok(Some(0));
+        }
+        let Some(header) = header.filter(|_| record_len <= sealed.len()) else {
+            return Ok(None);
         };
-        let len = self.open_straight(&header, out)?;
-        gap.advance(len);
-        Ok(Some(len))
+        self.stride = record_len;
+        let record = &mut front[..sealed.start + record_len];
+        let Opened { kind, len } = self.opener.open(&header, record)?;
+        let payload = self.sort(kind, &front[..len])?;
+        self.ahead.opened(record_len, payload);
+        gap.advance(payload);
+        Ok(Some(payload))
+    }
+
+    /// Moves the beginning of a record to where all of it fits: to the front of the slab, or into the record buffer.
+    fn make_room(
+        &mut self,
+        hop: &OpenHop,
+        front: &mut [u8],
+        sealed: Range<usize>,
+        record_len: usize,
+    ) {
+        if record_len <= front.len() {
+            let len = sealed.len();
+            copy::shift(hop, front, sealed, 0);
+            self.ahead.begins(front, len);
+            return;
+        }
+        let scratches = &self.scratches;
+        let scratch = self.scratch.get_or_insert_with(|| scratches.lease());
+        (self.start, self.end) = (0, sealed.len());
+        copy::lay(hop, &front[sealed], scratch);
+        self.ahead.clear();
+    }
+
+    /// Takes what was in a record, and says how much of it is payload.
+    fn sort(&mut self, kind: ContentType, content: &[u8]) -> Result<usize, Breach> {
+        if kind == ContentType::ApplicationData {
+            self.control.payload(content.len())?;
+            return Ok(content.len());
+        }
+        let Self {
+            control,
+            opener,
+            session,
+            ..
+        } = self;
+        let outlook = control.take(kind, content, opener, session.as_mut())?;
+        self.is_closed = outlook == Outlook::Closed;
+        Ok(0)
     }
 
     /// Copies payload out for whoever has no slab for it: heads, and small answers. None where a whole record is still
@@ -203,84 +333,54 @@ impl Inbound {
         Ok(self.is_empty() && !self.is_closed)
     }
 
-    /// Opens one record where it lies, if a whole one is there.
+    /// Opens one record in the scratch, if a whole one is there.
     fn open_next(&mut self) -> Result<bool, Breach> {
-        let Some(header) = self.whole()? else {
-            return Ok(false);
-        };
-        self.open_in_place(&header)?;
-        Ok(true)
+        self.go_on()?;
+        if !self.ahead.is_empty() {
+            return Err(unusable("what came in was left in memory that is gone"));
+        }
+        let header = self
+            .scratch_header()?
+            .filter(|header| !self.is_closed && header.record_len() <= self.end - self.start);
+        if let Some(header) = &header {
+            self.open_in_scratch(header)?;
+        }
+        Ok(header.is_some())
     }
 
-    /// The header of the next record, once that is there.
-    fn header(&self) -> Result<Option<Header>, Breach> {
-        let sealed = self.bytes(self.start..self.end);
+    /// Fails where something was found before that had to wait.
+    fn go_on(&mut self) -> Result<(), Breach> {
+        self.breach.take().map_or(Ok(()), Err)
+    }
+
+    /// The header of the record that begins `sealed`, once that is there.
+    fn header(&self, sealed: &[u8]) -> Result<Option<Header>, Breach> {
         let Some(header) = sealed.first_chunk::<HEADER_LEN>() else {
             return Ok(None);
         };
         self.opener.form().header(*header).map(Some)
     }
 
-    /// The header of the next record, once all of the record is there. None where nothing follows.
-    fn whole(&mut self) -> Result<Option<Header>, Breach> {
-        if let Some(breach) = self.breach.take() {
-            return Err(breach);
-        }
-        if self.is_closed {
-            return Ok(None);
-        }
-        let header = self.header()?;
-        Ok(header.filter(|header| header.record_len() <= self.end - self.start))
+    fn scratch_header(&self) -> Result<Option<Header>, Breach> {
+        self.header(self.bytes(self.start..self.end))
     }
 
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.scratch.as_deref().map_or(&[], |bytes| &bytes[range])
     }
 
-    fn open_straight(&mut self, header: &Header, out: &mut [u8]) -> Result<usize, Breach> {
-        let payload = self.pass(header);
-        let scratch = self.scratch.as_deref().unwrap_or_default();
-        let opened = self.opener.open_into(header, &scratch[payload], out)?;
-        let Opened { kind, len } = opened;
-        if kind == ContentType::ApplicationData {
-            self.control.payload(len)?;
-            return Ok(len);
-        }
-        self.is_closed =
-            self.control
-                .take(kind, &out[..len], &mut self.opener, self.session.as_mut())?
-                == Outlook::Closed;
-        Ok(0)
-    }
-
-    fn open_in_place(&mut self, header: &Header) -> Result<(), Breach> {
-        let payload = self.pass(header);
-        let scratch = self.scratch.as_deref_mut().unwrap_or_default();
-        let (kind, content) = self
-            .opener
-            .open_in_place(header, &mut scratch[payload.clone()])?;
-        let content = payload.start + content.start..payload.start + content.end;
-        if kind == ContentType::ApplicationData {
-            self.control.payload(content.len())?;
-            self.plain = content;
-            return Ok(());
-        }
-        let scratch = self.scratch.as_deref().unwrap_or_default();
-        self.is_closed = self.control.take(
-            kind,
-            &scratch[content],
-            &mut self.opener,
-            self.session.as_mut(),
-        )? == Outlook::Closed;
+    fn open_in_scratch(&mut self, header: &Header) -> Result<(), Breach> {
+        let record = self.start..self.start + header.record_len();
+        (self.start, self.stride) = (record.end, header.record_len());
+        // Out of the way for a moment, so that the rest of this can be used.
+        let mut scratch = self.scratch.take().unwrap_or_default();
+        let opened = self.opener.open(header, &mut scratch[record.clone()]);
+        let sorted = opened.and_then(|Opened { kind, len }| {
+            self.sort(kind, &scratch[record.start..record.start + len])
+        });
+        self.scratch = Some(scratch);
+        self.plain = record.start..record.start + sorted?;
         Ok(())
-    }
-
-    /// Steps over the next record; gives the place of its payload.
-    fn pass(&mut self, header: &Header) -> Range<usize> {
-        let payload = self.start + HEADER_LEN..self.start + header.record_len();
-        self.start = payload.end;
-        self.stride = header.record_len();
-        payload
     }
 }
 
@@ -288,23 +388,10 @@ impl Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
             .field("opener", &self.opener)
+            .field("ahead", &self.ahead)
             .field("sealed", &(self.start..self.end))
             .field("plain", &self.plain)
             .field("is_closed", &self.is_closed)
             .finish_non_exhaustive()
-    }
-}
-
-fn to_front(hop: Option<&OpenHop>, scratch: &mut [u8], sealed: Range<usize>) {
-    if sealed.is_empty() || sealed.start == 0 {
-        return;
-    }
-    match hop {
-        Some(hop) => copy::shift(hop, scratch, sealed, 0),
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "part of a head or a small answer, not payload"
-        )]
-        None => scratch.copy_within(sealed, 0),
     }
 }

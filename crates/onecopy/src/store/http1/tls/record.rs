@@ -98,7 +98,6 @@ impl Form {
             bytes: header,
             kind,
             len,
-            inner_len,
         })
     }
 
@@ -142,8 +141,6 @@ pub(super) struct Header {
     pub(super) kind: ContentType,
     /// Length of the payload.
     pub(super) len: usize,
-    /// Length of what is protected: in TLS 1.3 the content, its type and padding.
-    pub(super) inner_len: usize,
 }
 
 impl Header {
@@ -228,7 +225,7 @@ mod tests {
             for len in [least, most] {
                 let header = payload(form, 23, [3, 3], len).unwrap();
                 assert_eq!(header.record_len(), len + 5);
-                assert_eq!(header.inner_len + form.overhead(), len);
+                assert_eq!(header.len, len);
             }
             assert!(payload(form, 23, [3, 3], least - 1).is_err(), "{form:?}");
             assert!(payload(form, 23, [3, 3], most + 1).is_err(), "{form:?}");

@@ -1,10 +1,14 @@
 //! Record buffers: small, few, and handed on while they are still in the cache.
 
+use std::ops::Range;
+
+use crate::buffer::copy;
+use crate::ledger::OpenHop;
 use crate::sync::{Arc, Mutex};
 
-/// Ciphertext received at once: fifteen full records, which stay in a core's own cache between the `recv` that brings
-/// them and the opening. Measured: buffers of 64 and 128 KiB cost a fifth more CPU, one of 512 KiB no less.
-pub(super) const SCRATCH_LEN: usize = 256 << 10;
+/// Room for the longest handshake that rustls takes, a certificate of 64 KiB and its record headers. Of what follows a
+/// handshake it holds one record at a time, and a few small ones.
+pub(super) const SCRATCH_LEN: usize = 128 << 10;
 
 /// Buffers kept for whoever comes next. A connection holds one only while it has bytes in it.
 const KEPT_MAX: usize = 64;
@@ -28,5 +32,24 @@ impl Scratches {
         if free.len() < KEPT_MAX {
             free.push(scratch);
         }
+    }
+}
+
+/// Moves the beginning of a record to the front of its buffer.
+///
+/// # Copies
+///
+/// One in user space per byte, counted on `hop` where there is one.
+pub(super) fn to_front(hop: Option<&OpenHop>, scratch: &mut [u8], sealed: Range<usize>) {
+    if sealed.is_empty() || sealed.start == 0 {
+        return;
+    }
+    match hop {
+        Some(hop) => copy::shift(hop, scratch, sealed, 0),
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "part of a head or a small answer, not payload"
+        )]
+        None => scratch.copy_within(sealed, 0),
     }
 }

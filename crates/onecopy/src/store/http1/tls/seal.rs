@@ -1,29 +1,43 @@
 //! Records sealed for the other side.
 
-use aws_lc_rs::aead::{Aad, Nonce};
+use std::fmt::{self, Debug};
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::{AlertDescription, ContentType};
 
 use super::breach::Breach;
-use super::open::Key;
+use super::key::{Cipher, Count, Secret, unusable};
 use super::record::{CONTENT_MAX, Form, TAG_LEN};
 
 /// Seals what we send, record by record.
-#[derive(Debug)]
+///
+/// By aws-lc, which reads the content in one place and writes the record in another: with ring it would be copied first.
 pub(super) struct Sealer {
-    key: Key,
+    aead: LessSafeKey,
+    count: Count,
 }
 
 impl Sealer {
-    pub(super) fn new(key: Key) -> Self {
-        Self { key }
+    pub(super) fn new(secret: &Secret<'_>) -> Result<Self, Breach> {
+        let algorithm = match secret.cipher {
+            Cipher::Aes128Gcm => &aead::AES_128_GCM,
+            Cipher::Aes256Gcm => &aead::AES_256_GCM,
+            Cipher::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
+        };
+        let key = UnboundKey::new(algorithm, secret.key)
+            .map_err(|_unspecified| unusable("the agreed key has the wrong length"))?;
+        Ok(Self {
+            aead: LessSafeKey::new(key),
+            count: Count::of(secret),
+        })
     }
 
     pub(super) fn form(&self) -> Form {
-        self.key.form()
+        self.count.form()
     }
 
     pub(super) fn is_nearly_spent(&self) -> bool {
-        self.key.is_nearly_spent()
+        self.count.is_nearly_spent()
     }
 
     /// Appends a record with `content`, at most [`CONTENT_MAX`] bytes, to `out`.
@@ -45,24 +59,23 @@ impl Sealer {
         extra: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Breach> {
-        let form = self.key.form();
+        let form = self.count.form();
         let extra = if form == Form::Tls13 { extra } else { &[] };
         let padding = extra.len().saturating_sub(form.inner_extra());
         if content.len() + padding > CONTENT_MAX {
             return Err(failed());
         }
-        let seq = self.key.next_seq()?;
+        let seq = self.count.next_seq()?;
         let header = form.header_for(kind, content.len() + padding);
         let associated = form.associated(seq, header);
-        let nonce = self.key.counted_nonce(seq);
+        let nonce = self.count.nonce(seq);
         out.extend(header);
         // The counted nonce serves TLS 1.2 too: there only its uniqueness matters, and rustls counts it the same way.
         out.extend(nonce.iter().skip(NONCE_FIXED).take(form.prefix_len()));
         let at = out.len();
         out.resize(at + content.len() + extra.len() + TAG_LEN, 0);
         let (sealed, extra_and_tag) = out[at..].split_at_mut(content.len());
-        self.key
-            .aead()
+        self.aead
             .seal_out_of_place_scatter(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(associated),
@@ -72,8 +85,14 @@ impl Sealer {
                 extra_and_tag,
             )
             .map_err(|_unspecified| failed())?;
-        self.key.used();
+        self.count.used();
         Ok(())
+    }
+}
+
+impl Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sealer").field(&self.count).finish()
     }
 }
 

@@ -5,15 +5,17 @@ use rustls::kernel::KernelConnection;
 use rustls::{AlertDescription, ProtocolVersion, SupportedCipherSuite};
 
 use super::breach::Breach;
-use super::open::Key;
+use super::key::Secret;
+use super::open::Opener;
+use super::seal::Sealer;
 
 /// The secrets of a connection after its handshake.
 pub(super) trait Session: Send + Sync {
-    /// The key under which the other side seals after its key update.
-    fn next_to_open(&mut self) -> Result<Key, Breach>;
+    /// What opens that which the other side seals after its key update.
+    fn next_to_open(&mut self) -> Result<Opener, Breach>;
 
-    /// The key under which we seal after ours.
-    fn next_to_seal(&mut self) -> Result<Key, Breach>;
+    /// What seals after ours.
+    fn next_to_seal(&mut self) -> Result<Sealer, Breach>;
 
     /// Keeps a ticket for the next connection to the same server.
     fn keep_ticket(&mut self, payload: &[u8]) -> Result<(), Breach>;
@@ -43,14 +45,22 @@ impl Agreed {
 }
 
 impl Session for Agreed {
-    fn next_to_open(&mut self) -> Result<Key, Breach> {
+    fn next_to_open(&mut self) -> Result<Opener, Breach> {
         let (seq, secrets) = self.connection.update_rx_secret().map_err(no_key)?;
-        Key::from_secrets(&secrets, self.is_tls13(), (seq, self.limit()))
+        Opener::new(&Secret::read(
+            &secrets,
+            self.is_tls13(),
+            (seq, self.limit()),
+        )?)
     }
 
-    fn next_to_seal(&mut self) -> Result<Key, Breach> {
+    fn next_to_seal(&mut self) -> Result<Sealer, Breach> {
         let (seq, secrets) = self.connection.update_tx_secret().map_err(no_key)?;
-        Key::from_secrets(&secrets, self.is_tls13(), (seq, self.limit()))
+        Sealer::new(&Secret::read(
+            &secrets,
+            self.is_tls13(),
+            (seq, self.limit()),
+        )?)
     }
 
     fn keep_ticket(&mut self, payload: &[u8]) -> Result<(), Breach> {

@@ -46,8 +46,8 @@ impl Sealed {
 
 /// A TLS connection after its handshake.
 ///
-/// A dropped read loses nothing: all that came in is in the record buffer, and only whole records are opened. What a
-/// dropped write left is sent before anything else.
+/// A dropped read loses nothing where the next one goes on in the same memory: what came in is there or in the record buffer, and
+/// only whole records are opened. What a dropped write left is sent before anything else.
 #[derive(Debug)]
 pub(in crate::store::http1) struct TlsStream {
     socket: TcpStream,
@@ -92,7 +92,7 @@ impl TlsStream {
             if !matches!(self.checked(settled), Ok(true)) {
                 return false;
             }
-            match self.socket.try_read(self.inbound.space(None)) {
+            match self.socket.try_read(self.inbound.space_for_head()) {
                 Ok(len) if len > 0 => self.inbound.received(len),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.inbound.release();
@@ -162,16 +162,20 @@ impl TlsStream {
                 self.inbound.release();
                 return Ok(len);
             }
-            self.recv(Some(&hops.copy)).await?;
+            self.recv(Some((&hops.copy, gap, most))).await?;
         }
     }
 
-    /// One `recv` into the record buffer. An end here was not announced: anybody on the way could have made it.
-    async fn recv(&mut self, hop: Option<&OpenHop>) -> io::Result<()> {
+    /// One `recv`: into the gap where that is given, as far as whole records fit there, else into the record buffer. An end here
+    /// was not announced: anybody on the way could have made it.
+    async fn recv(&mut self, mut gap: Option<(&OpenHop, &mut Gap<'_>, usize)>) -> io::Result<()> {
         loop {
             let start = Instant::now();
-            let received = self.socket.try_read(self.inbound.space(hop));
-            match received {
+            let space = match &mut gap {
+                Some((hop, gap, most)) => self.inbound.space(hop, gap, *most),
+                None => self.inbound.space_for_head(),
+            };
+            match self.socket.try_read(space) {
                 Ok(0) => {
                     self.is_broken = true;
                     let why = "the connection ended without the farewell of TLS";
@@ -200,7 +204,7 @@ impl TlsStream {
             let message = key_update();
             self.sealer
                 .seal(ContentType::Handshake, &message, &mut self.outgoing)?;
-            self.sealer = Sealer::new(self.inbound.session().next_to_seal()?);
+            self.sealer = self.inbound.session().next_to_seal()?;
         }
         self.sealer
             .seal(ContentType::ApplicationData, content, &mut self.outgoing)

@@ -142,7 +142,7 @@ async fn update(server: &mut Server, stream: &mut TlsStream, command: &str) {
     server.stdin().write_all(command.as_bytes()).unwrap();
     let updated = async {
         // Nothing was opened yet with the new key.
-        while !format!("{stream:?}").contains("Opener { key: Key { form: Tls13, seq: 0") {
+        while !format!("{stream:?}").contains("Opener(Count { form: Tls13, seq: 0") {
             assert!(stream.is_quiet());
             tokio::task::yield_now().await;
         }

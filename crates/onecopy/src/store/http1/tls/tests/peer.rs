@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use aws_lc_rs::aead;
 use rustls::{AlertDescription, ContentType};
 
 use crate::buffer::Slab;
@@ -11,7 +10,8 @@ use crate::route::Hop;
 use crate::store::http1::gap::Gap;
 use crate::store::http1::tls::breach::Breach;
 use crate::store::http1::tls::inbound::Inbound;
-use crate::store::http1::tls::open::Key;
+use crate::store::http1::tls::key::{Cipher, Secret};
+use crate::store::http1::tls::open::Opener;
 use crate::store::http1::tls::record::Form;
 use crate::store::http1::tls::scratch::{SCRATCH_LEN, Scratches};
 use crate::store::http1::tls::seal::Sealer;
@@ -21,38 +21,55 @@ use crate::sync::{Arc, Mutex};
 /// A cipher in one of the versions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Suite {
-    pub(super) algorithm: &'static aead::Algorithm,
+    pub(super) cipher: Cipher,
     pub(super) form: Form,
 }
 
 pub(super) fn suites() -> [Suite; 6] {
-    let of = |algorithm, form| Suite { algorithm, form };
+    let of = |cipher, form| Suite { cipher, form };
     [
-        of(&aead::AES_128_GCM, Form::Tls13),
-        of(&aead::AES_256_GCM, Form::Tls13),
-        of(&aead::CHACHA20_POLY1305, Form::Tls13),
-        of(&aead::AES_128_GCM, Form::Tls12Explicit),
-        of(&aead::AES_256_GCM, Form::Tls12Explicit),
-        of(&aead::CHACHA20_POLY1305, Form::Tls12Implicit),
+        of(Cipher::Aes128Gcm, Form::Tls13),
+        of(Cipher::Aes256Gcm, Form::Tls13),
+        of(Cipher::Chacha20Poly1305, Form::Tls13),
+        of(Cipher::Aes128Gcm, Form::Tls12Explicit),
+        of(Cipher::Aes256Gcm, Form::Tls12Explicit),
+        of(Cipher::Chacha20Poly1305, Form::Tls12Implicit),
     ]
 }
 
 pub(super) const TLS13: Suite = Suite {
-    algorithm: &aead::AES_128_GCM,
+    cipher: Cipher::Aes128Gcm,
     form: Form::Tls13,
 };
 
 pub(super) const TLS12: Suite = Suite {
-    algorithm: &aead::AES_128_GCM,
+    cipher: Cipher::Aes128Gcm,
     form: Form::Tls12Explicit,
 };
 
 impl Suite {
-    /// The key after `generation` updates, which protected so many records and may protect so many.
-    pub(super) fn key(self, generation: u8, used: (u64, u64)) -> Key {
-        let key = vec![generation; self.algorithm.key_len()];
-        let iv = [generation ^ 0x5a; 12];
-        Key::new(self.algorithm, &key, iv, self.form, used).unwrap()
+    /// Calls `with` with the key after `generation` updates, which protected so many records and may protect so many.
+    fn with_key<T>(self, generation: u8, used: (u64, u64), with: fn(&Secret<'_>) -> T) -> T {
+        let len = if self.cipher == Cipher::Aes128Gcm {
+            16
+        } else {
+            32
+        };
+        with(&Secret {
+            cipher: self.cipher,
+            key: &[generation; 32][..len],
+            iv: [generation ^ 0x5a; 12],
+            form: self.form,
+            used,
+        })
+    }
+
+    fn opener(self, generation: u8, used: (u64, u64)) -> Opener {
+        self.with_key(generation, used, Opener::new).unwrap()
+    }
+
+    pub(super) fn sealer(self, generation: u8, used: (u64, u64)) -> Sealer {
+        self.with_key(generation, used, Sealer::new).unwrap()
     }
 }
 
@@ -66,12 +83,12 @@ pub(super) struct KnownKeys {
 }
 
 impl Session for KnownKeys {
-    fn next_to_open(&mut self) -> Result<Key, Breach> {
+    fn next_to_open(&mut self) -> Result<Opener, Breach> {
         self.generation = self.generation.wrapping_add(1);
-        Ok(self.suite.key(self.generation, UNLIMITED))
+        Ok(self.suite.opener(self.generation, UNLIMITED))
     }
 
-    fn next_to_seal(&mut self) -> Result<Key, Breach> {
+    fn next_to_seal(&mut self) -> Result<Sealer, Breach> {
         Err(Breach::new(
             AlertDescription::InternalError,
             "nothing is sent here",
@@ -105,7 +122,7 @@ impl Peer {
     pub(super) fn limited(suite: Suite, used: (u64, u64)) -> Self {
         Self {
             suite,
-            sealer: Sealer::new(suite.key(0, used)),
+            sealer: suite.sealer(0, used),
             generation: 0,
             wire: Vec::new(),
             payload: Vec::new(),
@@ -146,7 +163,7 @@ impl Peer {
     pub(super) fn key_update(&mut self, is_asking: bool) {
         self.record(ContentType::Handshake, &message(24, &[is_asking.into()]), 0);
         self.generation = self.generation.wrapping_add(1);
-        self.sealer = Sealer::new(self.suite.key(self.generation, UNLIMITED));
+        self.sealer = self.suite.sealer(self.generation, UNLIMITED);
     }
 
     pub(super) fn alert(&mut self, level: u8, description: u8) {
@@ -191,7 +208,7 @@ impl Reader {
         };
         let scratch = vec![0; SCRATCH_LEN].into_boxed_slice();
         let inbound = Inbound::new(
-            suite.key(0, used),
+            suite.opener(0, used),
             Box::new(session),
             Scratches::default(),
             scratch,
@@ -237,7 +254,7 @@ impl Reader {
                 return Ok(());
             }
             self.inbound.release();
-            let space = self.inbound.space(Some(&self.hop));
+            let space = self.inbound.space(&self.hop, &mut gap, self.most);
             assert!(!space.is_empty());
             let len = cut().clamp(1, space.len().min(wire.len()));
             let (now, later) = wire.split_at(len);
@@ -245,6 +262,15 @@ impl Reader {
             self.inbound.received(len);
             wire = later;
         }
+    }
+
+    /// Takes what `wire` begins with, as while heads are read, and says how much that was.
+    pub(super) fn feed_head(&mut self, wire: &[u8]) -> usize {
+        let space = self.inbound.space_for_head();
+        let len = space.len().min(wire.len());
+        space[..len].clone_from_slice(&wire[..len]);
+        self.inbound.received(len);
+        len
     }
 
     /// The bytes `range` of the slabs.

@@ -3,7 +3,9 @@
 use rustls::{AlertDescription, ContentType};
 
 use super::peer::{Peer, Reader, Suite, TLS12, TLS13, message, noise, suites};
+use crate::buffer::Slab;
 use crate::store::http1::tls::breach::Breach;
+use crate::store::http1::tls::record::RECORD_MAX;
 
 /// Plays one record of payload and then `play`; gives what is said about it.
 fn refused(suite: Suite, play: impl FnOnce(&mut Peer)) -> Breach {
@@ -319,9 +321,38 @@ fn a_sealer_stops_at_its_limit_too() {
     let mut peer = Peer::limited(TLS13, (0, 1));
     peer.data(b"one", 0);
     let mut out = Vec::new();
-    let mut sealer = crate::store::http1::tls::seal::Sealer::new(TLS13.key(0, (5, 5)));
+    let mut sealer = TLS13.sealer(0, (5, 5));
     assert!(sealer.is_nearly_spent());
     let kind = ContentType::ApplicationData;
     assert!(sealer.seal(kind, b"no", &mut out).is_err());
     assert!(out.is_empty());
+}
+
+/// Whoever goes on in other memory than that in which records wait has lost them.
+#[test]
+fn what_waits_in_a_slab_is_opened_there_or_not_at_all() {
+    let mut peer = Peer::new(TLS13);
+    peer.data(&noise(1000), 0);
+    let begun = || {
+        let mut reader = Reader::new(TLS13, &[RECORD_MAX], 0);
+        reader.pump(&peer.wire[..900], || usize::MAX).unwrap();
+        assert!(!reader.inbound.is_empty());
+        reader
+    };
+    let mut same = begun();
+    same.pump(&peer.wire[900..], || usize::MAX).unwrap();
+    assert_eq!(same.read(), noise(1000));
+
+    let mut elsewhere = begun();
+    let _kept = std::mem::replace(&mut elsewhere.slabs, vec![Slab::heap(RECORD_MAX)]);
+    let breach = elsewhere.pump(&peer.wire[900..], || usize::MAX);
+    assert!(
+        breach
+            .unwrap_err()
+            .to_string()
+            .contains("memory that is gone")
+    );
+
+    assert!(begun().inbound.take(&mut [0; 9]).is_err());
+    assert!(begun().inbound.settle().is_err());
 }

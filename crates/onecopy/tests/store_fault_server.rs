@@ -111,6 +111,24 @@ async fn what_passes_is_survived_and_noted_by_its_cause() {
 }
 
 #[tokio::test]
+async fn a_long_body_that_trickles_is_no_stall() {
+    // More than a wait may wait for at once, at a rate at which that would take longer than the stall.
+    const LONG: usize = 560_000;
+    let server = FaultServer::start().unwrap();
+    let (store, named) = open_store(
+        &format!("s3://bkt/rate=200KBpsx*/{LONG}/object"),
+        &config(&server),
+    )
+    .unwrap();
+    let Named::Object(object) = named else {
+        panic!("an object")
+    };
+    let (filled, causes) = read(&Source { store, object }, 0, LONG).await;
+    assert_eq!(filled.unwrap().len_bytes, LONG as u64);
+    assert!(causes.is_empty(), "{causes:?}");
+}
+
+#[tokio::test]
 async fn what_stays_is_an_error_of_the_right_kind_and_never_wrong_bytes() {
     let server = FaultServer::start().unwrap();
     for (script, kind) in [

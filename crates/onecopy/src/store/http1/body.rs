@@ -139,6 +139,7 @@ impl Body {
         patience: &mut Patience<'_>,
     ) -> Result<(), Failure> {
         let hops = Hops::beside(hop);
+        let mut is_late = false;
         while gap.left() > 0 && !self.is_ended() {
             if self.has_rest() {
                 self.lay_rest(&hops, gap)?;
@@ -153,10 +154,15 @@ impl Body {
             let most = self.promised();
             let left = most.min(gap.left()) as u64;
             let read = async {
-                let read = self.lease.connection.read_into(&hops, gap, most).await;
+                let connection = &mut self.lease.connection;
+                let read = connection.read_into(&hops, gap, most, is_late).await;
                 read.map_err(Failure::connection)
             };
-            let len = patience.read(left, read).await?;
+            let Some(len) = patience.read_for_a_beat(left, read).await? else {
+                is_late = true;
+                continue;
+            };
+            is_late = false;
             self.lease.pool().took(len);
             self.took(len)?;
         }

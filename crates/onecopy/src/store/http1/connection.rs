@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::gap::Gap;
+use super::low_water::LowWater;
 use super::tls::{Sealed, TlsHops, TlsStream};
 use crate::ledger::OpenHop;
 use crate::route::Hop;
@@ -54,18 +55,21 @@ enum Stream {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
+    low_water: LowWater,
 }
 
 impl Connection {
     pub(super) fn plain(stream: TcpStream) -> Self {
         Self {
             stream: Stream::Plain(stream),
+            low_water: LowWater::new(),
         }
     }
 
     pub(super) fn tls(stream: TlsStream) -> Self {
         Self {
             stream: Stream::Tls(Box::new(stream)),
+            low_water: LowWater::new(),
         }
     }
 
@@ -119,7 +123,13 @@ impl Connection {
         hops: &Hops,
         gap: &mut Gap<'_>,
         most: usize,
+        is_late: bool,
     ) -> io::Result<usize> {
+        let socket = match &self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Tls(stream) => stream.socket(),
+        };
+        self.low_water.set(socket, most.min(gap.left()), is_late);
         match &mut self.stream {
             Stream::Plain(stream) => {
                 let (len, busy) = recv_into(stream, gap, most).await?;

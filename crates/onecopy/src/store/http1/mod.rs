@@ -18,6 +18,7 @@
 //! | `proxy`, `no_proxy` | the way through a proxy, and for whom there is none |
 //! | `wire` | a body written, a head read |
 //! | `connection` | the bytes: write, read, read into slabs |
+//! | `low_water` | how many bytes a wait waits for |
 //! | `head` | the head of an answer |
 //! | `body`, `chunked` | what follows it |
 //! | `gap` | what of a target is still to be filled |
@@ -40,6 +41,7 @@ mod fuzz;
 mod gap;
 mod gate;
 mod head;
+mod low_water;
 mod no_proxy;
 mod patience;
 mod pool;

@@ -43,9 +43,9 @@ pub(super) struct Patience<'a> {
 impl<'a> Patience<'a> {
     /// Gives up where next to nothing comes for `stall`, and, where `recent` is given, on a body that is slow among its like.
     pub(super) fn new(stall: Duration, recent: Option<&'a Recent>) -> Self {
-        // The stall is a whole number of beats.
+        // The stall is a whole number of beats, the last of which sees every byte that came: the first may wait for many of them.
         let beats = u32::try_from(stall.as_millis().div_ceil(BEAT.as_millis())).unwrap_or(u32::MAX);
-        let beat = stall / beats.max(1);
+        let beat = stall / beats.max(2);
         Self {
             sleep: Box::pin(sleep(beat)),
             beat,
@@ -77,15 +77,29 @@ impl<'a> Patience<'a> {
     ) -> Result<usize, Failure> {
         let mut read = pin!(read);
         loop {
-            tokio::select! {
-                biased;
-                result = &mut read => {
-                    let len = result.as_ref().copied().unwrap_or_default();
-                    self.progress += len;
-                    self.beat_bytes += len;
-                    return result;
-                }
-                () = &mut self.sleep => self.look(left)?,
+            if let Some(len) = self.read_for_a_beat(left, read.as_mut()).await? {
+                return Ok(len);
+            }
+        }
+    }
+
+    /// As `read`, until the beat is over: then none. The read is dropped, and must lose nothing by that.
+    pub(super) async fn read_for_a_beat(
+        &mut self,
+        left: u64,
+        read: impl Future<Output = Result<usize, Failure>>,
+    ) -> Result<Option<usize>, Failure> {
+        tokio::select! {
+            biased;
+            result = read => {
+                let len = result?;
+                self.progress += len;
+                self.beat_bytes += len;
+                Ok(Some(len))
+            }
+            () = &mut self.sleep => {
+                self.look(left)?;
+                Ok(None)
             }
         }
     }

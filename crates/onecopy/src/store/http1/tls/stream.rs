@@ -77,6 +77,10 @@ impl TlsStream {
         }
     }
 
+    pub(in crate::store::http1) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     /// Whether nothing came in that an idle connection may not bring, and there is key enough for one more exchange.
     /// Tickets and key updates are taken.
     pub(in crate::store::http1) fn is_quiet(&mut self) -> bool {

@@ -98,6 +98,8 @@ impl Connection {
     }
 
     pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // What the last body left: a head is short, and waited for to its first byte.
+        self.await_bytes(0, false);
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(bytes).await,
             Stream::Tls(stream) => stream.write(bytes).await,
@@ -113,7 +115,17 @@ impl Connection {
         }
     }
 
-    /// One read of what is there straight into `gap`, at most `most` bytes; 0 at the end. The gap is moved on.
+    /// Lets the next waits wait for many of `left` bytes, or for any.
+    fn await_bytes(&mut self, left: usize, is_late: bool) {
+        let socket = match &self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Tls(stream) => stream.socket(),
+        };
+        self.low_water.set(socket, left, is_late);
+    }
+
+    /// One read of what is there straight into `gap`, at most `most` bytes; 0 at the end. The gap is moved on. A wait that
+    /// `is_late` ends with any byte.
     ///
     /// # Copies
     ///
@@ -125,11 +137,7 @@ impl Connection {
         most: usize,
         is_late: bool,
     ) -> io::Result<usize> {
-        let socket = match &self.stream {
-            Stream::Plain(stream) => stream,
-            Stream::Tls(stream) => stream.socket(),
-        };
-        self.low_water.set(socket, most.min(gap.left()), is_late);
+        self.await_bytes(most.min(gap.left()), is_late);
         match &mut self.stream {
             Stream::Plain(stream) => {
                 let (len, busy) = recv_into(stream, gap, most).await?;
@@ -160,5 +168,32 @@ async fn recv_into(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    /// A body that came all at once is never waited for again: what it left must not delay the head behind it.
+    #[tokio::test]
+    async fn a_short_answer_is_not_waited_for_longer_after_a_long_body() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            socket.read_exact(&mut [0; 3]).unwrap();
+            socket.write_all(b"short").unwrap();
+            socket
+        });
+        let mut connection = Connection::plain(TcpStream::connect(address).await.unwrap());
+        connection.await_bytes(1 << 20, false);
+        connection.write(b"ask").await.unwrap();
+        let mut answer = [0; 9];
+        let read = connection.read(&mut answer);
+        let read = tokio::time::timeout(Duration::from_secs(20), read).await;
+        assert_eq!(read.expect("an answer").unwrap(), 5);
+        drop(server.join());
     }
 }

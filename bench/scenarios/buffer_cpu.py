@@ -3,9 +3,9 @@
 Both read the same objects from the same server, in turns. The floor is given both ways of asking
 (whole objects, and the ranges that onecopy asks for), and the cheaper one counts. Of both the whole
 process is charged, from exec to exit: both touch the memory that they keep, once. The ratio is
-taken in each turn, and the median of the ratios is given. onecopy holds the bytes against the
-checksum that the server has of them (CRC64NVME), which the floor does not; so it is run without
-that, too, and the claim is about the run with it.
+taken in each turn, and the median of the ratios is given. The floor holds the bytes against no
+checksum, so the claim is about a run of onecopy that does not, either; what it takes with the
+checksum that the server has of them (CRC64NVME) is told beside it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from measuring import Run
 
 TITLE = "bytes into memory over plain HTTP"
-LIMIT = "client CPU at most 1.25 x the bare-receive floor"
-RATIO_MAX = 1.25
+LIMIT = "client CPU at most 1.10 x the bare-receive floor, without checksums"
+RATIO_MAX = 1.10
 FOLDER, OBJECTS, OBJECT_BYTES = Path("large"), 16, 128 * MIB
 CONNECTIONS, MEMORY = 8, 256 * MIB
 
@@ -81,5 +81,5 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
         for client, every in cpu.items()
     ]
     return Verdict(
-        f"{ratio:.2f} x the floor, and {bare:.2f} x without checksums", ratio <= RATIO_MAX, table
+        f"{bare:.2f} x the floor, and {ratio:.2f} x with checksums", bare <= RATIO_MAX, table
     )

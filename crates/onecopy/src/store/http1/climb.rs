@@ -77,6 +77,8 @@ pub(super) struct Climb {
     rest: u32,
     is_down_next: bool,
     cut_at: Option<Duration>,
+    /// When the other side last asked for less, whether that led to a cut or not.
+    asked_at: Option<Duration>,
 }
 
 impl Climb {
@@ -92,6 +94,7 @@ impl Climb {
             rest: REST,
             is_down_next: false,
             cut_at: None,
+            asked_at: None,
         }
     }
 
@@ -109,8 +112,9 @@ impl Climb {
     }
 
     /// The other side asked for less at `now` (on any clock that only goes forward). What it says within an epoch of the
-    /// last cut was asked before that cut, and says nothing new.
+    /// last cut was asked before that cut, and only says that it is too early to grow.
     pub(super) fn throttled(&mut self, now: Duration) {
+        self.asked_at = Some(now);
         if self.cut_at.is_some_and(|at| now.saturating_sub(at) < EPOCH) {
             return;
         }
@@ -139,7 +143,9 @@ impl Climb {
     pub(super) fn ended(&mut self, now: Duration, epoch: Epoch) {
         match self.phase {
             Phase::Returning { to, .. } => {
-                let is_calm = self.cut_at.is_none_or(|at| now.saturating_sub(at) >= EPOCH);
+                let is_calm = self
+                    .asked_at
+                    .is_none_or(|at| now.saturating_sub(at) >= EPOCH);
                 if is_calm {
                     self.grow_back(to);
                 }
@@ -356,7 +362,13 @@ mod tests {
     fn asked_for_less_it_halves_once_an_epoch_and_comes_back_within_five_seconds() {
         let mut link = Link::new(16, 16, |count: usize| count as u64 * 1_000_000);
         for ms in 0..2000 {
-            link.climb.throttled(link.now + Duration::from_millis(ms));
+            let now = link.now + Duration::from_millis(ms);
+            if ms % 500 == 0 {
+                // An epoch that ends among refusals is not calm, even where none of them cut.
+                let (span, full, bytes) = (EPOCH, EPOCH, 0);
+                link.climb.ended(now, Epoch { span, full, bytes });
+            }
+            link.climb.throttled(now);
         }
         // 16, 8, 4, 2, 1: four cuts in two seconds, whatever the number of refusals, and one is always left.
         assert_eq!(link.climb.count(), 1);

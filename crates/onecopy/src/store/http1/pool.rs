@@ -141,6 +141,7 @@ impl Pool {
     }
 
     fn allow(&self, connections: usize) {
+        tracing::trace!(connections, "connections that there may be");
         self.gate.set_limit(connections);
         self.ledger.connections_allowed(connections);
     }

@@ -75,9 +75,9 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
     turns = list(zip(*cpu.values(), strict=True))
     ratio = median(ours / (min(whole, ranges) + opened) for whole, ranges, opened, ours, _ in turns)
     bare = median(ours / (min(whole, ranges) + opened) for whole, ranges, opened, _, ours in turns)
-    opened = [r["answer"] for r in rows if r["client"] == "opening"]
+    answers = [r["answer"] for r in rows if r["client"] == "opening"]
     ciphers = {
-        name: median(answer[name] / answer["bytes"] * GB for answer in opened)
+        name: median(answer[name] / answer["bytes"] * GB for answer in answers)
         for name in ("aws_lc", "ring")
     }
     copies = [r["answer"]["copies_per_byte"]["user"] for r in rows if r["client"] == "onecopy"]

@@ -7,7 +7,7 @@ use super::connection::Hops;
 use super::failure::Failure;
 use super::gap::Gap;
 use super::head::{Framing, Head};
-use super::patience::Patience;
+use super::patience::{LEAST_PROGRESS, Patience};
 use super::pool::Lease;
 use super::way::Way;
 use crate::error::ErrorKind;
@@ -162,7 +162,8 @@ impl Body {
                 is_late = true;
                 continue;
             };
-            is_late = false;
+            // Until enough came to be no stall: the beat that finds one must have seen every byte.
+            is_late &= len < LEAST_PROGRESS;
             self.lease.pool().took(len);
             self.took(len)?;
         }

@@ -98,8 +98,6 @@ impl Connection {
     }
 
     pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // What the last body left: a head is short, and waited for to its first byte.
-        self.await_bytes(0, false);
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(bytes).await,
             Stream::Tls(stream) => stream.write(bytes).await,
@@ -109,6 +107,8 @@ impl Connection {
     /// One read of what is there, at most the length of `into`; 0 at the end. A TLS peer that goes without saying so
     /// is an error: anybody on the way could have cut the connection.
     pub(super) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // Heads and small answers, whatever the last body left: any byte ends the wait.
+        self.await_bytes(0);
         match &mut self.stream {
             Stream::Plain(stream) => stream.read(into).await,
             Stream::Tls(stream) => stream.read(into).await,
@@ -116,12 +116,12 @@ impl Connection {
     }
 
     /// Lets the next waits wait for many of `left` bytes, or for any.
-    fn await_bytes(&mut self, left: usize, is_late: bool) {
+    fn await_bytes(&mut self, left: usize) {
         let socket = match &self.stream {
             Stream::Plain(stream) => stream,
             Stream::Tls(stream) => stream.socket(),
         };
-        self.low_water.set(socket, left, is_late);
+        self.low_water.set(socket, left);
     }
 
     /// One read of what is there straight into `gap`, at most `most` bytes; 0 at the end. The gap is moved on. A wait that
@@ -137,7 +137,7 @@ impl Connection {
         most: usize,
         is_late: bool,
     ) -> io::Result<usize> {
-        self.await_bytes(most.min(gap.left()), is_late);
+        self.await_bytes(if is_late { 0 } else { most.min(gap.left()) });
         match &mut self.stream {
             Stream::Plain(stream) => {
                 let (len, busy) = recv_into(stream, gap, most).await?;
@@ -181,19 +181,19 @@ mod tests {
     async fn a_short_answer_is_not_waited_for_longer_after_a_long_body() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
+        let server = crate::sync::spawn("test-server", move || {
             let (mut socket, _) = listener.accept().unwrap();
             socket.read_exact(&mut [0; 3]).unwrap();
             socket.write_all(b"short").unwrap();
             socket
         });
         let mut connection = Connection::plain(TcpStream::connect(address).await.unwrap());
-        connection.await_bytes(1 << 20, false);
+        connection.await_bytes(1 << 20);
         connection.write(b"ask").await.unwrap();
         let mut answer = [0; 9];
         let read = connection.read(&mut answer);
         let read = tokio::time::timeout(Duration::from_secs(20), read).await;
         assert_eq!(read.expect("an answer").unwrap(), 5);
-        drop(server.join());
+        drop(server.unwrap().join());
     }
 }

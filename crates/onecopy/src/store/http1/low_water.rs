@@ -22,14 +22,10 @@ impl LowWater {
         Self { now: 1 }
     }
 
-    /// Sets the mark for a wait for the next of `left` bytes, which are certain to come unless the connection ends. Where it
-    /// `is_late`, any byte ends the wait.
-    pub(super) fn set(&mut self, socket: &TcpStream, left: usize, is_late: bool) {
-        let wanted = if left >= 2 * MARK && !is_late {
-            MARK
-        } else {
-            1
-        };
+    /// Sets the mark for waits for the next of `left` bytes, which are certain to come unless the connection ends. Where few are
+    /// left, any byte ends a wait.
+    pub(super) fn set(&mut self, socket: &TcpStream, left: usize) {
+        let wanted = if left >= 2 * MARK { MARK } else { 1 };
         if wanted == self.now {
             return;
         }

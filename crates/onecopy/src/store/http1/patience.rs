@@ -13,7 +13,7 @@ use crate::error::ErrorKind;
 
 /// A body that brings less than this in the time without which it would count as stalled is as good as stalled:
 /// 1.6 KiB/s at the default of 10 s. Else one byte every few seconds would hold a slab for ever.
-const LEAST_PROGRESS: usize = 16 << 10;
+pub(super) const LEAST_PROGRESS: usize = 16 << 10;
 
 /// How often we look, at most.
 const BEAT: Duration = Duration::from_millis(500);
@@ -43,7 +43,7 @@ pub(super) struct Patience<'a> {
 impl<'a> Patience<'a> {
     /// Gives up where next to nothing comes for `stall`, and, where `recent` is given, on a body that is slow among its like.
     pub(super) fn new(stall: Duration, recent: Option<&'a Recent>) -> Self {
-        // The stall is a whole number of beats, the last of which sees every byte that came: the first may wait for many of them.
+        // The stall is a whole number of beats. The first may wait for many bytes at once, so it is never the last.
         let beats = u32::try_from(stall.as_millis().div_ceil(BEAT.as_millis())).unwrap_or(u32::MAX);
         let beat = stall / beats.max(2);
         Self {

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use rustls::AlertDescription;
+
 use super::breach::Breach;
-use super::key::unusable;
 
 /// Received at once at most: fifteen full records, which a core's own cache holds until they are opened.
 const BURST: usize = 256 << 10;
@@ -35,7 +36,7 @@ impl Ahead {
         let sealed = self.lead..self.lead + self.held;
         let is_here = front.as_ptr().addr() == self.place && sealed.end <= front.len();
         if !is_here {
-            return Err(unusable("what came in was left in memory that is gone"));
+            return Err(lost());
         }
         Ok(sealed)
     }
@@ -50,7 +51,7 @@ impl Ahead {
             };
         }
         let fit = front.len().saturating_sub(self.lead) / record_len;
-        let at_once = (BURST / record_len).max(1);
+        let at_once = BURST / record_len;
         let (start, end) = (
             self.lead + self.held,
             self.lead + fit.min(at_once) * record_len,
@@ -86,4 +87,12 @@ impl Ahead {
     pub(super) fn clear(&mut self) {
         self.held = 0;
     }
+}
+
+/// Whoever reads goes on in other memory than that in which sealed bytes lie.
+pub(super) fn lost() -> Breach {
+    Breach::new(
+        AlertDescription::InternalError,
+        "what came in was left in memory that is gone",
+    )
 }

@@ -5,10 +5,9 @@ use std::ops::Range;
 
 use rustls::ContentType;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, lost};
 use super::breach::Breach;
 use super::control::{Control, Outlook};
-use super::key::unusable;
 use super::open::{Opened, Opener};
 use super::record::{HEADER_LEN, Header, RECORD_MAX};
 use super::scratch::{Scratches, to_front};
@@ -18,7 +17,7 @@ use crate::ledger::OpenHop;
 use crate::store::http1::gap::Gap;
 
 /// Received at once while no slab is at hand, where a record does not reach further: a head, and little of what follows it, all
-/// of which has to be copied.
+/// of which has to be copied. Chunked bodies, listings and error texts come that way, too: in two pieces for each full record.
 const HEAD: usize = 4 << 10;
 
 /// The receiving half of a connection.
@@ -45,7 +44,7 @@ pub(super) struct Inbound {
     end: usize,
     /// Payload that was opened in the scratch and is still to be taken.
     plain: Range<usize>,
-    /// Length of the last record: the next is most likely as long.
+    /// Length of the last record that was opened in a slab: the next there is most likely as long.
     stride: usize,
     is_closed: bool,
     /// What was found behind payload that had to be handed out first.
@@ -104,7 +103,7 @@ impl Inbound {
         self.session.as_mut()
     }
 
-    /// Where to put what comes in next, while heads are read. Never empty, as long as all plain bytes were taken before.
+    /// Where to put what comes in next, while no slab is at hand. Never empty, as long as all plain bytes were taken before.
     pub(super) fn space_for_head(&mut self) -> &mut [u8] {
         self.space_in_scratch(None, HEAD)
     }
@@ -147,9 +146,7 @@ impl Inbound {
             self.end -= self.start;
             self.start = 0;
         }
-        // There may be more already: what came in with the end of a handshake.
-        let limit = (self.start + len).max(self.end + 1).min(scratch.len());
-        &mut scratch[self.end..limit]
+        &mut scratch[self.end..self.start + len]
     }
 
     /// Notes that the first `len` bytes of the space were filled.
@@ -240,7 +237,7 @@ impl Inbound {
         Ok(Some(0))
     }
 
-    /// One record that lies in the slab, or its payload, if it is whole.
+    /// Opens the next record in the slab, if it is whole; moves its beginning where it cannot become so there.
     fn open_ahead(
         &mut self,
         hop: &OpenHop,
@@ -337,7 +334,7 @@ impl Inbound {
     fn open_next(&mut self) -> Result<bool, Breach> {
         self.go_on()?;
         if !self.ahead.is_empty() {
-            return Err(unusable("what came in was left in memory that is gone"));
+            return Err(lost());
         }
         let header = self
             .scratch_header()?
@@ -371,7 +368,7 @@ impl Inbound {
 
     fn open_in_scratch(&mut self, header: &Header) -> Result<(), Breach> {
         let record = self.start..self.start + header.record_len();
-        (self.start, self.stride) = (record.end, header.record_len());
+        self.start = record.end;
         // Out of the way for a moment, so that the rest of this can be used.
         let mut scratch = self.scratch.take().unwrap_or_default();
         let opened = self.opener.open(header, &mut scratch[record.clone()]);

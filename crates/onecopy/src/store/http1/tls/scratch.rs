@@ -6,8 +6,8 @@ use crate::buffer::copy;
 use crate::ledger::OpenHop;
 use crate::sync::{Arc, Mutex};
 
-/// Room for the longest handshake that rustls takes, a certificate of 64 KiB and its record headers. Of what follows a
-/// handshake it holds one record at a time, and a few small ones.
+/// Room for the longest message of a handshake that rustls takes (64 KiB) and what comes with it. Of what follows a handshake it
+/// holds one record at a time, and a few small ones.
 pub(super) const SCRATCH_LEN: usize = 128 << 10;
 
 /// Buffers kept for whoever comes next. A connection holds one only while it has bytes in it.

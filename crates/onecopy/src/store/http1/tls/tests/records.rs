@@ -213,6 +213,22 @@ fn a_record_is_copied_only_where_its_tag_has_no_room() {
 }
 
 #[test]
+fn a_short_body_behind_its_head_is_copied_once() {
+    for suite in suites() {
+        let mut peer = Peer::new(suite);
+        peer.data(&noise(500), 0);
+        let head = peer.wire.len();
+        peer.data(&noise(8192), 0);
+        let mut reader = Reader::new(suite, &[8192], 0);
+        assert_eq!(reader.feed_head(&peer.wire[..head]), head);
+        assert_eq!(reader.inbound.take(&mut [0; 500]).unwrap(), 500);
+        reader.pump(&peer.wire[head..], || usize::MAX).unwrap();
+        assert_eq!(reader.read(), noise(8192));
+        assert_eq!(reader.copied(), 8192);
+    }
+}
+
+#[test]
 fn the_buffer_is_handed_on_while_nothing_is_in_it() {
     let mut peer = Peer::new(TLS13);
     peer.data(b"one", 0);

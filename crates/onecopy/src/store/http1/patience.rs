@@ -1,5 +1,6 @@
 //! How long we wait for a body that does not come, or comes too slowly.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -31,9 +32,9 @@ pub(super) struct Patience<'a> {
     beat_bytes: usize,
     slow_beats: u32,
     stall: Duration,
-    /// Time and bytes that have passed since progress was last enough.
-    silent: Duration,
-    progress: usize,
+    /// What each of the last beats brought, as many as make up the stall.
+    beats: VecDeque<usize>,
+    beats_max: usize,
     /// What counts as progress.
     least: usize,
     /// What other bodies are like; none where a slow body is as good as any.
@@ -44,8 +45,9 @@ impl<'a> Patience<'a> {
     /// Gives up where next to nothing comes for `stall`, and, where `recent` is given, on a body that is slow among its like.
     pub(super) fn new(stall: Duration, recent: Option<&'a Recent>) -> Self {
         // The stall is a whole number of beats. The first may wait for many bytes at once, so it is never the last.
-        let beats = u32::try_from(stall.as_millis().div_ceil(BEAT.as_millis())).unwrap_or(u32::MAX);
-        let beat = stall / beats.max(2);
+        let beats = u16::try_from(stall.as_millis().div_ceil(BEAT.as_millis())).unwrap_or(u16::MAX);
+        let beats = beats.max(2);
+        let beat = stall / u32::from(beats);
         Self {
             sleep: Box::pin(sleep(beat)),
             beat,
@@ -53,8 +55,8 @@ impl<'a> Patience<'a> {
             beat_bytes: 0,
             slow_beats: 0,
             stall,
-            silent: Duration::ZERO,
-            progress: 0,
+            beats: VecDeque::new(),
+            beats_max: beats.into(),
             least: LEAST_PROGRESS,
             recent,
         }
@@ -93,7 +95,6 @@ impl<'a> Patience<'a> {
             biased;
             result = read => {
                 let len = result?;
-                self.progress += len;
                 self.beat_bytes += len;
                 Ok(Some(len))
             }
@@ -111,13 +112,13 @@ impl<'a> Patience<'a> {
         let bytes = std::mem::take(&mut self.beat_bytes);
         self.beat_began = now;
         self.sleep.as_mut().reset(now + self.beat);
-        self.silent += self.beat;
-        if self.silent >= self.stall {
-            if self.progress < self.least {
-                return Err(self.stalled());
+        self.beats.push_back(bytes);
+        if self.beats.len() >= self.beats_max {
+            let progress = self.beats.iter().sum();
+            if progress < self.least {
+                return Err(self.stalled(progress));
             }
-            self.silent = Duration::ZERO;
-            self.progress = 0;
+            self.beats.pop_front();
         }
         // A beat that ended late was spent elsewhere, by us and not by the network: it says nothing of the rate.
         let Some(recent) = self.recent.filter(|_| passed < 2 * self.beat) else {
@@ -136,10 +137,9 @@ impl<'a> Patience<'a> {
         Ok(())
     }
 
-    fn stalled(&self) -> Failure {
+    fn stalled(&self, progress: usize) -> Failure {
         let why = format!(
-            "the body stalled: {} bytes in {} ms",
-            self.progress,
+            "the body stalled: {progress} bytes in {} ms",
             self.stall.as_millis()
         );
         Failure::new(ErrorKind::Unreachable, "stalled", why)
@@ -204,6 +204,22 @@ mod tests {
             "{}",
             failure.why
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_from_the_last_byte() {
+        let mut patience = Patience::new(STALL, None);
+        let began = Instant::now();
+        for _ in 0..7 {
+            let read = async {
+                sleep(Duration::from_secs(1)).await;
+                Ok(LEAST_PROGRESS)
+            };
+            patience.read(9, read).await.unwrap();
+        }
+        let silence = patience.read(9, std::future::pending()).await;
+        assert_eq!(silence.unwrap_err().cause, "stalled");
+        assert_eq!(began.elapsed().as_secs(), 7 + 10);
     }
 
     #[tokio::test(start_paused = true)]

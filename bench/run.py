@@ -126,7 +126,7 @@ def main() -> int:
     summary = [f"# {day}, {facts['processor']}, {facts['cores']} cores", ""]
     summary += [f"{facts['onecopy']}, {facts['system']}, Linux {facts['kernel']}."]
     summary += [f"Server on core {SERVER_CORE}, client on core {CLIENT_CORE}, over loopback."]
-    summary += [f"Medians of {options.runs} runs in turns; ratios are medians of each turn's ratio."]
+    summary += [f"Medians of {options.runs} runs in turns; ratios are medians over the turns."]
     summary += ["Compare figures of one run only.", ""]
     if SERVER_CORE == CLIENT_CORE:
         summary += ["Only one core was there: server and client got in each other's way.", ""]

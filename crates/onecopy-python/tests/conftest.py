@@ -1,6 +1,7 @@
 """What the tests share."""
 
 import contextlib
+import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +10,11 @@ from pathlib import Path
 import pytest
 
 import shards
+
+# A shell that starts the tests in the background has SIGINT ignored, and so would all that they start:
+# Ctrl-C would end none of it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

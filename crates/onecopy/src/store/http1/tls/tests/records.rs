@@ -200,6 +200,28 @@ fn a_range_of_full_records_is_copied_only_at_its_ends() {
 }
 
 #[test]
+fn short_records_between_full_ones_cost_no_copies_but_at_the_ends_of_slabs() {
+    const SLABS: usize = 8;
+    let pairs = noise(SLABS << 20);
+    for suite in suites() {
+        for short in [1, 200, 8192, FULL - 1] {
+            let mut peer = Peer::new(suite);
+            for pair in pairs.chunks(short + FULL) {
+                let (first, second) = pair.split_at(pair.len().min(short));
+                peer.data(first, 0);
+                peer.data(second, 0);
+            }
+            let mut reader = Reader::new(suite, &[1 << 20; SLABS], 0);
+            reader.pump(&peer.wire, || usize::MAX).unwrap();
+            assert_eq!(reader.read(), pairs);
+            let copied = reader.copied();
+            let most = SLABS as u64 * 2 * RECORD_MAX as u64;
+            assert!(copied <= most, "{suite:?}, {short}: {copied}");
+        }
+    }
+}
+
+#[test]
 fn a_record_is_copied_only_where_its_tag_has_no_room() {
     let tables = suites().map(|suite| [(suite, 1000, 1000), (suite, 1000 + RECORD_MAX, 0)]);
     for (suite, room, copied) in tables.into_iter().flatten() {

@@ -11,8 +11,8 @@ import pytest
 
 import shards
 
-# A shell that starts the tests in the background has SIGINT ignored, and so would all that they start:
-# Ctrl-C would end none of it.
+# A shell that starts the tests in the background has SIGINT ignored, and so would all that they
+# start: Ctrl-C would end none of it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -25,7 +25,16 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::Recursive => "--recursive",
         Setting::DryRun => "--dry-run",
         Setting::MaxDelete => "--max-delete",
-        Setting::Route | Setting::Require | Setting::Device | Setting::Duplicates => return None,
+        Setting::Route
+        | Setting::Require
+        | Setting::Device
+        | Setting::Duplicates
+        | Setting::Tail
+        | Setting::Lanes
+        | Setting::Index
+        | Setting::Shuffle
+        | Setting::NumWorkers
+        | Setting::WorldSize => return None,
     };
     Some(value.map_or_else(|| flag.to_owned(), |value| format!("{flag} {value}")))
 }

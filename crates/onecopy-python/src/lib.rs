@@ -9,6 +9,7 @@ mod error;
 mod ledger;
 mod load;
 mod log;
+mod order;
 mod settings;
 mod tensor;
 mod wait;
@@ -25,6 +26,8 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Batch>()?;
     module.add_class::<tensor::Tensor>()?;
     module.add_class::<ledger::RunningLedger>()?;
+    module.add_class::<order::Order>()?;
+    module.add_class::<order::Spots>()?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;

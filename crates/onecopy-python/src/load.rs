@@ -14,6 +14,7 @@ use crate::batch::Batch;
 use crate::error::to_py;
 use crate::ledger::RunningLedger;
 use crate::log;
+use crate::order::{Order, Spots};
 use crate::settings::Settings;
 use crate::wait::{TICK, interruptible};
 
@@ -22,6 +23,8 @@ use crate::wait::{TICK, interruptible};
 pub(crate) struct Load {
     /// Guards the running load; none once it is closed. Held for one [`TICK`] at most.
     running: Mutex<Option<onecopy::Load<Batches>>>,
+    order: Order,
+    spots: Option<Spots>,
     ledger: Arc<Ledger>,
     process_id: u32,
 }
@@ -36,6 +39,8 @@ impl Load {
         let load =
             interruptible(py, "start", move || loader.run())?.map_err(|error| to_py(py, error))?;
         Ok(Self {
+            order: Order(load.order().clone()),
+            spots: load.spots().cloned().map(Spots),
             ledger: Arc::clone(load.ledger()),
             running: Mutex::new(Some(load)),
             process_id: process::id(),
@@ -64,6 +69,18 @@ impl Load {
         if self.check_process().is_ok() {
             py.detach(|| drop(self.running.lock().take()));
         }
+    }
+
+    /// How the epoch is ordered.
+    #[getter]
+    fn order(&self) -> Order {
+        self.order.clone()
+    }
+
+    /// Where lanes stand behind the batch that was given last; none where samples are counted.
+    #[getter]
+    fn spots(&self) -> Option<Spots> {
+        self.spots.clone()
     }
 
     /// What happens, as it is counted.

@@ -4,9 +4,11 @@ use std::str::FromStr;
 
 use onecopy::config::{AddressingStyle, LoadConfig, OnError, Secret, StoreConfig};
 use onecopy::device::Device;
+use onecopy::loader::Position;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
 use onecopy::sample::decode::{Decoder, Fit};
+use onecopy::sample::order::Part;
 use onecopy::{Error, ErrorKind, Loader, size};
 use pyo3::prelude::*;
 
@@ -40,10 +42,15 @@ pub(crate) struct Settings {
     decoders: Vec<(String, Decoding)>,
     fields: Option<Vec<String>>,
     batch_size: Option<usize>,
-    is_dropping_last: bool,
     device: String,
     epoch: u64,
-    part: (usize, usize),
+    part: (u64, u64, u64, u64),
+    lanes: Option<u64>,
+    lane_groups: Option<u64>,
+    window: Option<u64>,
+    step: Option<u64>,
+    tail: Option<String>,
+    position: Option<String>,
 }
 
 /// How a field is decoded.
@@ -90,11 +97,24 @@ impl Settings {
             ..LoadConfig::default()
         };
         let options = self.options()?;
+        let (rank, ranks, worker, workers) = self.part;
+        let tail = self.tail.as_deref();
+        let position = self.position.as_deref();
         let mut loader = onecopy::open(self.urls, config)
             .options(options)
             .to(self.device.parse::<Device>()?)
             .epoch(self.epoch)
-            .part(self.part.0, self.part.1);
+            .part(Part {
+                rank,
+                ranks,
+                worker,
+                workers,
+            })
+            .lanes(self.lanes, self.lane_groups)
+            .window(self.window)
+            .step(self.step)
+            .tail(tail.map(|tail| option("tail", tail)).transpose()?)
+            .position(position.map(str::parse::<Position>).transpose()?);
         if let Some((capacity, seed)) = self.shuffle {
             loader = loader.shuffle(capacity, seed);
         }
@@ -108,7 +128,7 @@ impl Settings {
             loader = loader.fields(fields);
         }
         if let Some(size) = self.batch_size {
-            loader = loader.batch(size, self.is_dropping_last);
+            loader = loader.batch(size, false);
         }
         Ok(loader)
     }

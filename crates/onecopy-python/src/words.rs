@@ -11,6 +11,7 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
             Some(format!("{name}=True"))
         }
         Setting::Batch => Some(format!("batch({})", value.unwrap_or_default())),
+        Setting::Shuffle => Some(format!("shuffle({})", value.unwrap_or_default())),
         Setting::Device => Some(format!("to({})", value.map_or_else(String::new, quoted))),
         Setting::Fields => {
             let names = value.map(|names| names.split(',').map(quoted).collect::<Vec<_>>());
@@ -35,7 +36,12 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::OnError
         | Setting::Route
         | Setting::Require
-        | Setting::Duplicates => value.map(|value| format!("{name}={}", literal(value))),
+        | Setting::Duplicates
+        | Setting::Tail
+        | Setting::Lanes
+        | Setting::Index
+        | Setting::NumWorkers
+        | Setting::WorldSize => value.map(|value| format!("{name}={}", literal(value))),
     }
 }
 

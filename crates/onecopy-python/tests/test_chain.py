@@ -46,7 +46,7 @@ def test_repr_tells_the_chain():
     loader = onecopy.open(NOWHERE).shuffle(9, seed=2).decode("rgb").map(len).to_tuple("a").batch(3)
     assert repr(loader) == (
         "<onecopy.open('file:///nowhere/a.tar').shuffle(9, seed=2).decode(..).map(len)"
-        ".to_tuple('a').batch(3, drop_last=False).to('cpu')>"
+        ".to_tuple('a').batch(3, tail='short').to('cpu')>"
     )
     assert "100 in all" in repr(onecopy.open(["a.tar"] * 100))
 

@@ -128,10 +128,14 @@ def test_errors_of_workers_keep_their_class_and_text(tmp_path):
         list(wrapped)
 
 
-def test_ranks_are_warned_about(urls, monkeypatch):
+def test_ranks_do_not_guess_how_many_steps_there_are(urls, monkeypatch):
     import torch.distributed
 
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    with pytest.warns(RuntimeWarning, match="every rank|each rank"):
-        iter(onecopy.open(urls)).close()
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    with pytest.raises(onecopy.InvalidInputError, match="onecopy index"):
+        iter(onecopy.open(urls))
+    # What was said counts more: here every rank reads everything.
+    for options in ({"world_size": 1}, {"replicate": 2}):
+        assert len(list(onecopy.open(urls, **options))) == 100

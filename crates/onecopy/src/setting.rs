@@ -44,6 +44,18 @@ pub enum Setting {
     Device,
     /// Samples in a batch.
     Batch,
+    /// What becomes of samples that fill no batch.
+    Tail,
+    /// Lanes that the order is made of.
+    Lanes,
+    /// The index of the shards.
+    Index,
+    /// Samples to shuffle among.
+    Shuffle,
+    /// Worker processes of a rank.
+    NumWorkers,
+    /// Ranks that divide the data.
+    WorldSize,
     /// Height and width of pictures.
     Size,
     /// The fields to keep.
@@ -60,7 +72,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 30] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -79,6 +91,12 @@ impl Setting {
         Self::Require,
         Self::Device,
         Self::Batch,
+        Self::Tail,
+        Self::Lanes,
+        Self::Index,
+        Self::Shuffle,
+        Self::NumWorkers,
+        Self::WorldSize,
         Self::Size,
         Self::Fields,
         Self::Duplicates,
@@ -109,6 +127,12 @@ impl Setting {
             Self::Require => "require",
             Self::Device => "device",
             Self::Batch => "batch",
+            Self::Tail => "tail",
+            Self::Lanes => "lanes",
+            Self::Index => "index",
+            Self::Shuffle => "shuffle",
+            Self::NumWorkers => "num_workers",
+            Self::WorldSize => "world_size",
             Self::Size => "size",
             Self::Fields => "fields",
             Self::Duplicates => "duplicates",

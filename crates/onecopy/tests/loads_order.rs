@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use loads_support::*;
 use onecopy::batch::Batch;
 use onecopy::config::{LoadConfig, OnError};
+use onecopy::sample::order::Part;
 
 #[test]
 fn no_memory_is_too_odd_and_no_shuffle_too_wide_to_go_on() {
@@ -163,7 +164,12 @@ fn parts_of_all_indexes_are_the_whole_each_shard_once() {
     let mut seen: Vec<i64> = (0..8)
         .flat_map(|index| {
             let loader = onecopy::open(urls.clone(), config(4 * MIB)).decode(None);
-            let batches = all(loader.shuffle(10, 3).part(index, 8).batch(4, false));
+            let part = Part {
+                worker: index,
+                workers: 8,
+                ..Part::WHOLE
+            };
+            let batches = all(loader.shuffle(10, 3).part(part).batch(4, false));
             batches.iter().flat_map(labels).collect::<Vec<i64>>()
         })
         .collect();

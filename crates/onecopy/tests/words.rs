@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onecopy::setting::Setting;
 
 /// Programs that a text may name with their options; none of them is ours.
-const PROGRAMS: [&str; 3] = ["tar tf", "tar --sort=name", "{name} -t"];
+const PROGRAMS: [&str; 4] = ["tar tf", "tar --sort=name", "{name} -t", "onecopy index"];
 
 /// Options of programs that are not ours.
 const FOREIGN: [&str; 3] = ["--sort=name", "--sparse", "--multi-volume"];

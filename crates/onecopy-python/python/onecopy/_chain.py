@@ -1,11 +1,12 @@
 """What a loader was asked for, and which part of it is the engine's."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onecopy import _steps
 from onecopy._options import Library
+from onecopy._ranks import Wish
 from onecopy._settings import Settings
 from onecopy._steps import Collate, Map, Select, Step
 
@@ -20,6 +21,7 @@ class Chain:
     steps: tuple[Step, ...] = ()
     """What follows decoding, in order."""
     library: Library | None = None
+    ranks: Wish = field(default_factory=Wish)
 
     def divided(self) -> tuple[Settings, tuple[Step, ...]]:
         """Return what the engine does and what is left for Python.
@@ -35,12 +37,13 @@ class Chain:
         if selection is not None:
             fields = tuple(name for name in selection.names if not name.startswith("__"))
             settings = replace(settings, fields=fields or None)
+        made = next((step for step in self.steps if isinstance(step, Collate)), None)
+        if made is not None:
+            settings = replace(settings, step=made.size, tail=made.tail)
         batch = next((step for step in head if isinstance(step, Collate)), None)
         if batch is not None and not self.functions:
             left.remove(batch)
-            settings = replace(
-                settings, batch_size=batch.size, is_dropping_last=batch.is_dropping_last
-            )
+            settings = replace(settings, batch_size=batch.size)
         return settings, tuple(left)
 
     def is_array_field(self, name: str) -> bool:

@@ -10,7 +10,9 @@ __all__ = [
     "IS_DEBUG_BUILD",
     "Batch",
     "Load",
+    "Order",
     "RunningLedger",
+    "Spots",
     "Tensor",
     "__version__",
     "check",
@@ -82,13 +84,23 @@ class _Settings(Protocol):
     @property
     def batch_size(self) -> int | None: ...
     @property
-    def is_dropping_last(self) -> bool: ...
-    @property
     def device(self) -> str: ...
     @property
     def epoch(self) -> int: ...
     @property
-    def part(self) -> tuple[int, int]: ...
+    def part(self) -> tuple[int, int, int, int]: ...
+    @property
+    def lanes(self) -> int | None: ...
+    @property
+    def lane_groups(self) -> int | None: ...
+    @property
+    def window(self) -> int | None: ...
+    @property
+    def step(self) -> int | None: ...
+    @property
+    def tail(self) -> str | None: ...
+    @property
+    def position(self) -> str | None: ...
 
 _Column: TypeAlias = (
     tuple[str, Literal["tensor"], Tensor]
@@ -132,8 +144,55 @@ class Load:
         """Stop everything and wait for its threads. Batches that were handed out stay valid."""
 
     @property
+    def order(self) -> Order:
+        """How the epoch is ordered."""
+
+    @property
+    def spots(self) -> Spots | None:
+        """Where lanes stand behind the last batch; None where samples are counted."""
+
+    @property
     def ledger(self) -> RunningLedger:
         """What happens, as it is counted."""
+
+@final
+class Order:
+    """What is needed again of an epoch to go on with it, and what is known before it begins."""
+
+    @property
+    def lanes(self) -> int:
+        """Lanes; of this process alone where samples are not counted."""
+
+    @property
+    def groups(self) -> int:
+        """Groups of lanes that take turns."""
+
+    @property
+    def window(self) -> int:
+        """Samples of a lane's window."""
+
+    @property
+    def global_batch(self) -> int:
+        """Samples of a global batch."""
+
+    @property
+    def dataset(self) -> str:
+        """The sources, as one number in 16 digits."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether samples are counted. Else the totals are 0."""
+
+    @property
+    def totals(self) -> tuple[int, int, int, int, int]:
+        """Samples in the shards, samples given, steps, samples that come twice, and not at all."""
+
+@final
+class Spots:
+    """Where lanes stand behind the batch that was given last. Holds no threads."""
+
+    def text(self) -> str:
+        """As the text that a state holds."""
 
 @final
 class Batch:

@@ -15,6 +15,7 @@ from onecopy._options import (
     Route,
     RouteWish,
 )
+from onecopy._ranks import Wish
 from onecopy._settings import Settings
 from onecopy.errors import UnsupportedError, told
 from onecopy.loader import Loader
@@ -41,6 +42,10 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     decode_threads: int | None = None,
     key_rule: KeyRule = "first-dot",
     duplicates: Duplicates = "error",
+    lanes: int | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    replicate: int = 1,
     cache: str | os.PathLike[str] | None = None,
     cache_size: str | int | None = None,
     as_: Library | None = None,
@@ -87,6 +92,16 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         Which dot of a file name ends the key.
     duplicates
         What to do where a sample has the same field twice.
+    lanes
+        How many streams of shards are read side by side and give their samples in turn. The order
+        depends on it. Each number of ranks that is to share the data must divide it. None takes 64
+        where data are shuffled or divided among ranks or workers, or fewer where there are fewer
+        shards or little memory; else one, which keeps the order of the shards.
+    rank, world_size
+        Which of how many processes this is that divide the data among themselves. None asks
+        torch.distributed, then the variables of torchrun, when iteration starts.
+    replicate
+        So many neighbouring ranks read the same data: tensor or sequence parallel groups.
     cache, cache_size
         Not in this version.
     as_
@@ -146,7 +161,13 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         decode_threads=optional(_options.positive, "decode_threads", decode_threads),
         key_rule=_options.choice("key_rule", key_rule, KeyRule),
         duplicates=_options.choice("duplicates", duplicates, Duplicates),
+        lanes=optional(_options.positive, "lanes", lanes),
+    )
+    ranks = Wish(
+        rank=optional(_options.integer, "rank", rank),
+        world_size=optional(_options.positive, "world_size", world_size),
+        replicate=_options.positive("replicate", replicate),
     )
     library = optional(_options.library, "as_", as_)
     _onecopy.check(settings)
-    return Loader.of(Chain(settings=settings, library=library))
+    return Loader.of(Chain(settings=settings, library=library, ranks=ranks))

@@ -34,6 +34,9 @@ KeyRule: TypeAlias = Literal["first-dot", "last-dot"]
 Duplicates: TypeAlias = Literal["error", "first", "last"]
 """What to do where a sample has the same field twice."""
 
+Tail: TypeAlias = Literal["short", "pad", "drop"]
+"""What becomes of samples that do not fill a batch of all ranks."""
+
 Fit: TypeAlias = Literal["crop", "stretch"]
 """How a picture is brought to a size of another shape."""
 

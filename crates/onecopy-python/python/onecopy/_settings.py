@@ -45,8 +45,16 @@ class Settings:
     """Fields decoded in a way of their own."""
     fields: tuple[str, ...] | None = None
     batch_size: int | None = None
-    is_dropping_last: bool = False
     device: str = "cpu"
     epoch: int = 0
-    part: tuple[int, int] = (0, 1)
-    """Which of how many parts of the shards: index and count."""
+    part: tuple[int, int, int, int] = (0, 1, 0, 1)
+    """Which rank of how many, and which of its workers of how many."""
+    lanes: int | None = None
+    lane_groups: int | None = None
+    window: int | None = None
+    """Samples of a lane's window, where a state says so."""
+    step: int | None = None
+    """Samples that a rank takes in a step, where Python makes the batches."""
+    tail: str | None = None
+    position: str | None = None
+    """Where in the epoch to begin, as a state has it."""

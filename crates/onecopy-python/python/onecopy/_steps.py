@@ -11,7 +11,7 @@ from onecopy import _onecopy
 from onecopy._arrays import Arrays
 from onecopy._collate import Collator
 from onecopy._onecopy import RunningLedger
-from onecopy._options import OnError
+from onecopy._options import OnError, Tail
 from onecopy.errors import (
     CorruptError,
     Error,
@@ -54,7 +54,12 @@ class Collate:
     """Makes batches."""
 
     size: int
-    is_dropping_last: bool
+    tail: Tail
+
+    @property
+    def is_dropping_last(self) -> bool:
+        """Whether a last batch that is not full is left out."""
+        return self.tail == "drop"
 
 
 Step = Map | Select | Collate

@@ -3,7 +3,8 @@
 import atexit
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from onecopy import _onecopy, _options, _steps
@@ -11,8 +12,18 @@ from onecopy._arrays import chosen
 from onecopy._chain import Chain
 from onecopy._options import OnError
 from onecopy._settings import Settings
+from onecopy._state import Progress
 from onecopy._steps import Context
 from onecopy.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the data: what was asked for, the engine's part, and how far it has come."""
+
+    chain: Chain
+    load: _onecopy.Load
+    progress: Progress
 
 
 class LoaderIterator(Iterator[Any]):
@@ -20,14 +31,22 @@ class LoaderIterator(Iterator[Any]):
 
     Parameters
     ----------
-    chain
-        What was asked for.
-    load
-        The engine's part of it.
+    begun
+        The pass.
+    at_nothing
+        Begins the one that takes its place if it has nothing to give.
     """
 
-    def __init__(self, chain: Chain, load: _onecopy.Load) -> None:
-        self._load = load
+    def __init__(self, begun: Pass, at_nothing: Callable[[], Pass] | None = None) -> None:
+        self._at_nothing = at_nothing
+        self._start(begun)
+        # Two threads that take from one pass take turns; a generator would refuse the second.
+        self._turn = threading.Lock()
+        _RUNNING.add(self)
+
+    def _start(self, begun: Pass) -> None:
+        chain, load = begun.chain, begun.load
+        self._load, self._progress = load, begun.progress
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
         context = Context(
             arrays=chosen(chain.library),
@@ -41,9 +60,6 @@ class LoaderIterator(Iterator[Any]):
         for step in left:
             stream = _steps.apply(stream, step, context)
         self._stream = stream
-        # Two threads that take from one pass take turns; a generator would refuse the second.
-        self._turn = threading.Lock()
-        _RUNNING.add(self)
 
     def __iter__(self) -> "LoaderIterator":
         return self
@@ -51,10 +67,20 @@ class LoaderIterator(Iterator[Any]):
     def __next__(self) -> Any:
         try:
             with self._turn:
-                return next(self._stream)
-        except BaseException:  # the end, an error, or Ctrl-C: nothing may go on running
+                given = next(self._stream)
+                self._progress.given += 1
+                return given
+        except StopIteration:
+            self._progress.is_over = True
+            self.close()
+            begin, self._at_nothing = self._at_nothing, None
+            if begin is None or self._progress.given > 0:
+                raise
+        except BaseException:  # an error, or Ctrl-C: nothing may go on running
             self.close()
             raise
+        self._start(begin())
+        return next(self)
 
     @property
     def ledger(self) -> Ledger:

@@ -1,7 +1,7 @@
 """The loader: a lazy chain of steps, each of which gives a new one."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +9,12 @@ from onecopy import _onecopy, _options, _steps
 from onecopy import torch as _torch
 from onecopy._arrays import chosen
 from onecopy._chain import Chain
-from onecopy._options import Decode, Fit, Library, Pictures
+from onecopy._options import Decode, Fit, Library, Pictures, Tail
 from onecopy._settings import Decoding
+from onecopy._state import Progress, State
 from onecopy._steps import Collate, Map, Select
 from onecopy.errors import InvalidInputError, told
-from onecopy.iterator import LoaderIterator
+from onecopy.iterator import LoaderIterator, Pass
 from onecopy.ledger import Ledger
 
 _URLS_SHOWN = 3
@@ -28,11 +29,13 @@ class Loader(Iterable[Any]):
     only, so it can be pickled and copied; each iteration starts an engine of its own, which ends
     with it.
 
-    When torch has been imported, a loader is a ``torch.utils.data.IterableDataset``. Workers of a
-    ``DataLoader`` divide the shards among themselves, each shard to one worker; ranks do not yet
-    (every rank reads all). Give batches ready made: ``DataLoader(loader, batch_size=None)``.
-    A worker is another process, to which each batch is copied: onecopy decodes on threads, so
-    ``num_workers=0`` or iterating without a ``DataLoader`` is faster.
+    When torch has been imported, a loader is a ``torch.utils.data.IterableDataset``. Ranks of
+    ``torch.distributed`` or torchrun divide each step among themselves, which needs an ``index=``
+    (see :func:`open`); so do workers of a ``DataLoader``, which take turns, batch by batch, or,
+    without an index, divide the shards. Both are looked up when iteration starts. Give batches
+    ready made: ``DataLoader(loader, batch_size=None)``. A worker is another process, to which each
+    batch is copied: onecopy decodes on threads, so ``num_workers=0`` or iterating without a
+    ``DataLoader`` is faster.
 
     Samples are dicts: ``"__key__"`` and ``"__shard__"`` are strings, every other entry is a field,
     ``bytes`` until :meth:`decode`.
@@ -42,6 +45,10 @@ class Loader(Iterable[Any]):
         self._chain = chain
         self._epoch = epoch
         self._is_epoch_set = is_epoch_set
+        self._state: State | None = None
+        """Where the next iteration goes on."""
+        self._progress: Progress | None = None
+        """How far the last iteration of this process has come."""
         self._ledger: tuple[int, _onecopy.RunningLedger] | None = None
         """The process that iterated last, and its account: a forked one has a copy."""
 
@@ -52,7 +59,13 @@ class Loader(Iterable[Any]):
         return _torch.dataset_class(Loader)(chain, epoch=epoch, is_epoch_set=is_epoch_set)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._chain, self._epoch, self._is_epoch_set)
+        chain = self._chain
+        world = _torch.world()
+        if world is not None and chain.ranks.world_size is None:
+            # A worker that is spawned knows nothing of the ranks of the process that it works for.
+            ranks = replace(chain.ranks, rank=world[0], world_size=world[1])
+            chain = replace(chain, ranks=ranks)
+        return _again, (chain, self._epoch, self._is_epoch_set, self._state)
 
     def shuffle(self, capacity: int, *, seed: int = 0) -> "Loader":
         """Draw each next sample from a buffer, and read shards in an order of their own.
@@ -185,7 +198,7 @@ class Loader(Iterable[Any]):
         """
         return self._selecting(Select("dict", _options.names("names", names)))
 
-    def batch(self, size: int, *, drop_last: bool = False) -> "Loader":
+    def batch(self, size: int, *, drop_last: bool = False, tail: Tail | None = None) -> "Loader":
         """Put samples together.
 
         Tensors get a first axis [B, ..], over memory that the engine decoded into and that torch,
@@ -200,9 +213,14 @@ class Loader(Iterable[Any]):
         Parameters
         ----------
         size
-            Samples per batch, from 1.
+            Samples per batch of one rank, from 1. All ranks together make a global batch.
         drop_last
-            Whether to leave out a last batch that is not full.
+            The same as ``tail="drop"``.
+        tail
+            What becomes of the last samples of an epoch where they do not fill a global batch:
+            ``"short"`` makes the last one as short as it has to be, ``"drop"`` leaves it out,
+            ``"pad"`` (with an index) fills it up with the first samples of the epoch. None is
+            ``"short"``. With an index every rank makes the same number of steps in any case.
 
         Raises
         ------
@@ -210,7 +228,14 @@ class Loader(Iterable[Any]):
             Where batches are made already.
         """
         self._check_before_batch("batch")
-        step = Collate(_options.positive("size", size), _options.flag("drop_last", drop_last))
+        is_dropping = _options.flag("drop_last", drop_last)
+        if tail is None:
+            tail = "drop" if is_dropping else "short"
+        _options.choice("tail", tail, Tail)
+        if is_dropping and tail != "drop":
+            why = "drop_last=True says something else"
+            raise _options.bad("tail", tail, why, "leave one of them out")
+        step = Collate(_options.positive("size", size), tail)
         return self._with(steps=(*self._chain.steps, step))
 
     def to(self, device: str, /, *, as_: Library | None = None) -> "Loader":
@@ -246,6 +271,46 @@ class Loader(Iterable[Any]):
         """
         self._epoch = _options.integer("epoch", epoch)
         self._is_epoch_set = True
+        if self._state is not None and self._state.epoch != self._epoch:
+            self._state = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the last iteration of this process stands, to go on from there later.
+
+        That is behind what was received by whoever iterates, whatever was read ahead. With an index
+        it is the same on all ranks, and any number of ranks and workers that the lanes allow can go
+        on from it, with the same global batch; without one it is of this process. In between two
+        iterations it is the beginning of the next epoch.
+
+        Returns
+        -------
+        dict
+            Numbers and texts, less than a kilobyte.
+        """
+        process_id, _ = self._ledger or (None, None)
+        if self._state is not None or self._progress is None or process_id != os.getpid():
+            return (self._state or State(epoch=self._epoch)).as_dict()
+        return self._progress.state().as_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any], /) -> None:
+        """Let the next iteration go on where ``state`` says.
+
+        Whether the state is of the same data and order is looked at when iteration starts.
+
+        Parameters
+        ----------
+        state
+            What :meth:`state_dict` gave.
+
+        Raises
+        ------
+        InvalidInputError
+            Where it is damaged; and from the iteration, where data, shuffle, seed or batch are
+            others than they were, with the difference.
+        """
+        self._state = State.of(state)
+        self._epoch = self._state.epoch
+        self._is_epoch_set = True
 
     @property
     def ledger(self) -> Ledger:
@@ -275,20 +340,48 @@ class Loader(Iterable[Any]):
         return Ledger.of(ledger)
 
     def __iter__(self) -> LoaderIterator:
+        state, self._state = self._state, None
+        # A state that was written behind the last batch has nothing left of its epoch.
+        is_going_on = state is not None and _torch.worker() is None
+        return LoaderIterator(self._begin(state), self._begin if is_going_on else None)
+
+    def _begin(self, state: State | None = None) -> Pass:
+        """Begin the next epoch, or go on with that of ``state``."""
         epoch = self._epoch
         self._epoch += 1
         settings = self._chain.settings
-        worker = _torch.worker()
-        if worker is not None:
-            if not self._is_epoch_set:
-                epoch += worker.base_seed
-            settings = replace(settings, part=(worker.index, worker.count))
-        else:
-            _torch.warn_of_ranks()
-        chain = replace(self._chain, settings=replace(settings, epoch=epoch % 2**64))
+        ranks = self._chain.ranks.found()
+        worker = _torch.worker() or _torch.Worker(index=0, count=1, base_seed=0)
+        if not self._is_epoch_set:
+            epoch += worker.base_seed
+        part = (ranks.rank, ranks.count, worker.index, worker.count)
+        settings = replace(settings, epoch=epoch % 2**64, part=part)
+        position = None if state is None else state.position
+        if state is not None and position is not None:
+            settings = replace(
+                settings,
+                position=position,
+                lanes=state.lanes,
+                lane_groups=state.groups,
+                window=state.window,
+            )
+        chain = replace(self._chain, settings=settings)
         load = _onecopy.Load(chain.divided()[0])
+        tail = chain.divided()[0].tail or "short"
+        progress = Progress(
+            epoch=epoch,
+            order=load.order,
+            spots=load.spots,
+            shuffle=settings.shuffle,
+            tail=tail,
+            part=part,
+            begun_at=int(position) if position and load.order.is_counted else 0,
+        )
+        if state is not None:
+            state.check(load.order, settings.shuffle, tail, part)
+        self._progress = progress
         self._ledger = (os.getpid(), load.ledger)
-        return LoaderIterator(chain, load)
+        return Pass(chain, load, progress)
 
     def __repr__(self) -> str:
         settings = self._chain.settings
@@ -303,7 +396,7 @@ class Loader(Iterable[Any]):
             elif isinstance(step, Select):
                 asked += f".to_{step.kind}({', '.join(map(repr, step.names))})"
             else:
-                asked += f".batch({step.size}, drop_last={step.is_dropping_last})"
+                asked += f".batch({step.size}, tail={step.tail!r})"
         return f"<{asked}.to({settings.device!r})>"
 
     def _urls_shown(self) -> str:
@@ -338,5 +431,12 @@ class Loader(Iterable[Any]):
             raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before map()")
 
 
-def _again(chain: Chain, epoch: int, is_epoch_set: bool) -> Loader:  # noqa: FBT001 - for pickle
-    return Loader.of(chain, epoch, is_epoch_set=is_epoch_set)
+def _again(
+    chain: Chain,
+    epoch: int,
+    is_epoch_set: bool,  # noqa: FBT001 - for pickle
+    state: State | None,
+) -> Loader:
+    loader = Loader.of(chain, epoch, is_epoch_set=is_epoch_set)
+    loader._state = state  # noqa: SLF001 - as it was
+    return loader

@@ -2,7 +2,6 @@
 
 import sys
 import types
-import warnings
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -49,19 +48,14 @@ def worker() -> Worker | None:
     return Worker(index=info.id, count=info.num_workers, base_seed=info.seed - info.id)
 
 
-def warn_of_ranks() -> None:
-    """Warn where torch runs on several ranks: this version gives each of them every sample."""
+def world() -> tuple[int, int] | None:
+    """Return which rank of ``torch.distributed`` this process is, and of how many, if it is one."""
     is_initialized = _loaded("torch.distributed", "is_initialized")
     if is_initialized is None or not is_initialized():
-        return
+        return None
+    get_rank = _loaded("torch.distributed", "get_rank")
     get_world_size = _loaded("torch.distributed", "get_world_size")
-    if get_world_size is not None and get_world_size() > 1:
-        warnings.warn(
-            "onecopy does not split data among ranks yet: each rank reads every sample; "
-            "give each rank urls of its own",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+    return get_rank(), get_world_size()
 
 
 def _loaded(module: str, name: str) -> Any:

@@ -122,7 +122,7 @@ impl Assembler {
             .iter()
             .map(|plan| Packer::start(plan, len, &self.recycler))
             .collect::<Result<Vec<_>>>()?;
-        let (mut keys, mut shards) = (Vec::new(), Vec::new());
+        let (mut keys, mut shards, mut end) = (Vec::new(), Vec::new(), 0);
         while keys.len() < len {
             let Some(front) = self.waiting.front() else {
                 break;
@@ -133,6 +133,7 @@ impl Assembler {
                 }
                 keys.push(row.key.clone());
                 shards.push(Arc::clone(&row.shard));
+                end = row.number + 1;
                 self.taken += 1;
             }
             if self.taken >= front.rows.len() {
@@ -156,6 +157,7 @@ impl Assembler {
             is_batched: self.is_batched,
             keys,
             shards,
+            end,
             columns,
         })
     }
@@ -235,6 +237,7 @@ mod tests {
             shard: Arc::from("a.tar"),
             offset: 0,
             end_offset: 1024,
+            number: number as u64,
             fields: vec![field("cls", label), field("txt", &format!("text {number}"))],
         }
     }
@@ -327,6 +330,8 @@ mod tests {
         assert_eq!(labels, [vec![10, 12], vec![13, 15], vec![16]]);
         assert_eq!(texts_of(&batches[1]), ["text 3", "text 5"]);
         assert_eq!(batches[1].keys, ["3", "5"]);
+        let ends: Vec<u64> = batches.iter().map(|batch| batch.end).collect();
+        assert_eq!(ends, [3, 6, 7]);
     }
 
     #[test]

@@ -206,6 +206,7 @@ impl Block {
                         slot: report.slot,
                         key: report.key,
                         shard: report.shard,
+                        number: report.number,
                     });
                 }
                 Err(error) => failures.push(error),

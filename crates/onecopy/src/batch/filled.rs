@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) slot: usize,
     pub(super) key: String,
     pub(super) shard: Arc<str>,
+    /// See [`crate::sample::Sample::number`].
+    pub(super) number: u64,
 }
 
 /// A block after its jobs: its columns, and which slots are good.
@@ -61,6 +63,7 @@ impl Filled {
             .zip(self.memory)
             .map(|(plan, memory)| (plan.name.clone(), column(plan, memory, len, is_batched)))
             .collect();
+        let end = self.rows.last().map_or(0, |row| row.number + 1);
         let (keys, shards) = self
             .rows
             .into_iter()
@@ -71,6 +74,7 @@ impl Filled {
             is_batched,
             keys,
             shards,
+            end,
             columns,
         }
     }

@@ -35,6 +35,7 @@ pub struct Done {
     pub(super) slot: usize,
     pub(super) key: String,
     pub(super) shard: Arc<str>,
+    pub(super) number: u64,
     pub(super) slots: Vec<Slot>,
     pub(super) result: Result<()>,
 }
@@ -62,12 +63,15 @@ impl Job {
             }
             slots.push(slot);
         }
-        let Sample { key, shard, .. } = sample;
+        let Sample {
+            key, shard, number, ..
+        } = sample;
         // Nobody listens any more where the load was stopped.
         let _stopped = done.send(Done {
             slot,
             key,
             shard,
+            number,
             slots,
             result,
         });

@@ -161,6 +161,7 @@ mod tests {
             shard: Arc::from("a.tar"),
             offset: 512,
             end_offset: 1024,
+            number: 0,
             fields: vec![Field {
                 name: "npy".to_owned(),
                 bytes: Slice::from_vec(bytes),

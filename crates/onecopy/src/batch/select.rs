@@ -154,6 +154,7 @@ mod tests {
             shard: Arc::from("a.tar"),
             offset: 0,
             end_offset: 512,
+            number: 0,
             fields: (0..FIELDS)
                 .map(|part| Field {
                     name: format!("part{part}"),

@@ -17,10 +17,13 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Threads};
 /// A pool of slabs. Clones are handles on the same pool.
 ///
 /// Leases are granted in the order in which they were asked for. Whoever leases in the order in which the bytes will be
-/// consumed can therefore never starve: the memory that the next byte needs was granted before any later byte's.
+/// consumed can therefore never starve: the memory that the next byte needs was granted before any later byte's. Where
+/// bytes are consumed in several such orders at once, each has a share of the pool of its own.
 #[derive(Clone)]
 pub struct Pool {
     slots: Arc<Slots>,
+    /// Which share of the slots this handle leases from.
+    share: usize,
     ledger: Arc<Ledger>,
     /// Where slabs are locked and touched for the first time: 32 MiB take 10 to 20 ms, in which the network goes on.
     maker: Threads,
@@ -31,8 +34,10 @@ pub(super) struct Slots {
     region: Region,
     slab_len: usize,
     count: usize,
-    /// One permit per free slot; fair, so that leases are granted in order.
-    free: Semaphore,
+    /// Slots of a share; the first ones are those of the first share.
+    of_share: usize,
+    /// For each share one permit per free slot; fair, so that leases are granted in order.
+    free: Vec<Semaphore>,
     lock: Arc<dyn PageLock>,
     locked_bytes: AtomicU64,
     /// Guards the list of free slots and which were made ready; held for a push or a pop.
@@ -40,8 +45,8 @@ pub(super) struct Slots {
 }
 
 struct State {
-    /// Free slots, most recently used last: it is still in the CPU's cache and its pages are touched.
-    free: Vec<usize>,
+    /// For each share its free slots, most recently used last: it is still in the CPU's cache and its pages are touched.
+    free: Vec<Vec<usize>>,
     is_ready: Vec<bool>,
     is_locked: Vec<bool>,
 }
@@ -58,34 +63,64 @@ impl Pool {
         lock: Arc<dyn PageLock>,
         ledger: &Arc<Ledger>,
     ) -> Result<Self> {
-        if slab_bytes == 0 || pool_bytes == 0 {
+        let mut shares = Self::shared(pool_bytes, slab_bytes, 1, lock, ledger)?;
+        shares
+            .pop()
+            .ok_or_else(|| Error::bug("make a pool", "it has no share"))
+    }
+
+    /// A pool of `pool_bytes`, cut into slabs as by [`Pool::new`], in `shares` shares of equal size, each of at least one slab.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::new`].
+    pub fn shared(
+        pool_bytes: usize,
+        slab_bytes: usize,
+        shares: usize,
+        lock: Arc<dyn PageLock>,
+        ledger: &Arc<Ledger>,
+    ) -> Result<Vec<Self>> {
+        if slab_bytes == 0 || pool_bytes == 0 || shares == 0 {
             return Err(
                 Error::new(ErrorKind::InvalidInput, "make a pool", "", "its size is 0")
                     .with_help("give it 16MiB at least: `memory=16MiB`"),
             );
         }
         let slab_len = whole_pages(slab_bytes);
-        let count = (pool_bytes / slab_len).max(1);
+        let of_share = (pool_bytes / shares / slab_len).max(1);
+        let count = of_share * shares;
         let region = Region::map(count * slab_len)?;
         ledger.pool((count * slab_len) as u64, 0);
         let slots = Slots {
             region,
             slab_len,
             count,
-            free: Semaphore::new(count),
+            of_share,
+            free: (0..shares).map(|_| Semaphore::new(of_share)).collect(),
             lock,
             locked_bytes: AtomicU64::new(0),
             state: Mutex::new(State {
-                free: (0..count).rev().collect(),
+                free: (0..shares)
+                    .map(|share| (share * of_share..(share + 1) * of_share).rev().collect())
+                    .collect(),
                 is_ready: vec![false; count],
                 is_locked: vec![false; count],
             }),
         };
-        Ok(Self {
-            slots: Arc::new(slots),
+        let slots = Arc::new(slots);
+        let maker = Threads::new("memory", 1);
+        let share = |share| Self {
+            slots: Arc::clone(&slots),
+            share,
             ledger: Arc::clone(ledger),
-            maker: Threads::new("memory", 1),
-        })
+            maker: maker.clone(),
+        };
+        Ok((0..shares).map(share).collect())
+    }
+
+    fn free(&self) -> &Semaphore {
+        &self.slots.free[self.share]
     }
 
     /// Waits for a free slab; its whole length is the caller's.
@@ -94,11 +129,11 @@ impl Pool {
     ///
     /// Never in practice: the pool is never closed while a handle on it exists.
     pub async fn lease(&self) -> Result<Slab> {
-        let permit = if let Ok(permit) = self.slots.free.try_acquire() {
+        let permit = if let Ok(permit) = self.free().try_acquire() {
             permit
         } else {
             let start = Instant::now();
-            let permit = self.slots.free.acquire().await;
+            let permit = self.free().acquire().await;
             self.ledger.waited(Wait::Pool, start.elapsed());
             permit.map_err(|closed| Error::bug("lease a slab", closed.to_string()))?
         };
@@ -126,7 +161,7 @@ impl Pool {
     /// A free slab, if there is one now.
     #[cfg(test)]
     fn try_lease(&self) -> Option<Slab> {
-        self.slots.free.try_acquire().ok()?.forget();
+        self.free().try_acquire().ok()?.forget();
         let (index, is_ready) = self.pop();
         if !is_ready {
             self.make_ready(index);
@@ -137,7 +172,9 @@ impl Pool {
     /// Takes a slot that a permit was given for, and says whether it was used before.
     fn pop(&self) -> (usize, bool) {
         let mut state = self.slots.state.lock();
-        let index = state.free.pop().expect("a permit stands for a free slot");
+        let index = state.free[self.share]
+            .pop()
+            .expect("a permit stands for a free slot");
         (index, std::mem::replace(&mut state.is_ready[index], true))
     }
 
@@ -179,10 +216,10 @@ impl Pool {
         self.slots.slab_len
     }
 
-    /// How many slabs are free now.
+    /// How many slabs of the share are free now.
     #[must_use]
     pub fn free_slabs(&self) -> usize {
-        self.slots.free.available_permits()
+        self.free().available_permits()
     }
 
     /// The size of the pool.
@@ -198,8 +235,9 @@ impl Slots {
     }
 
     pub(super) fn put_back(&self, index: usize) {
-        self.state.lock().free.push(index);
-        self.free.add_permits(1);
+        let share = index / self.of_share;
+        self.state.lock().free[share].push(index);
+        self.free[share].add_permits(1);
     }
 }
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
+use super::Order;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::ledger::{Ledger, Report};
-use crate::pipeline::{Batches, Next, Samples};
+use crate::pipeline::{Batches, Next, Samples, Spots};
 use crate::sample::Sample;
 use crate::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::sync::Arc;
 pub struct Load<T> {
     // Before the runtime: stages are stopped and joined while it still runs.
     pub(super) output: T,
+    pub(super) order: Order,
     pub(super) ledger: Arc<Ledger>,
     pub(super) _network: Network,
 }
@@ -51,6 +53,12 @@ impl<T> Load<T> {
         &self.ledger
     }
 
+    /// How the epoch is ordered.
+    #[must_use]
+    pub fn order(&self) -> &Order {
+        &self.order
+    }
+
     /// What the load gives: its buffers, samples or batches.
     pub fn output(&mut self) -> &mut T {
         &mut self.output
@@ -65,6 +73,12 @@ impl Load<Batches> {
     /// What stopped the load.
     pub fn next_within(&mut self, limit: Duration) -> Result<Next> {
         self.output.next_within(limit)
+    }
+
+    /// Where each lane stands behind the batch that was given last; none where samples are counted, so that their number tells.
+    #[must_use]
+    pub fn spots(&self) -> Option<&Spots> {
+        self.output.spots()
     }
 }
 

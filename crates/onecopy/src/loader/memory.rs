@@ -15,10 +15,16 @@ const SLAB_BYTES: usize = 32 * MIB;
 /// Slabs at least: some fill while others are read, and some are held back (see [`Memory::shuffle_bytes`]).
 const SLABS: usize = 8;
 
+/// The same for each of several lanes, which hold windows back: smaller slabs leave more of the memory to those.
+const SLABS_OF_LANE: usize = 2 * SLABS;
+
 /// How the memory is divided.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
+    /// All lanes together.
     pub(super) pool_bytes: usize,
+    /// One lane.
+    lane_bytes: usize,
     pub(super) slab_bytes: usize,
     pub(super) range_bytes: usize,
     /// Whether several ranges may be asked for in one request.
@@ -27,7 +33,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn plan(config: &LoadConfig) -> Result<Self> {
+    pub(super) fn plan(config: &LoadConfig, lanes: usize) -> Result<Self> {
         let memory = config.memory_bytes.unwrap_or_else(default_memory_bytes);
         if memory < MIB {
             return Err(Error::new(
@@ -39,18 +45,31 @@ impl Memory {
             .with_help("give it 16MiB at least; `memory=256MiB` is a good start"));
         }
         let pool_bytes = memory / POOL_SHARE.1 * POOL_SHARE.0;
+        let lane_bytes = pool_bytes / lanes;
+        let slabs = if lanes == 1 { SLABS } else { SLABS_OF_LANE };
+        if lane_bytes / slabs < PAGE {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "divide",
+                format!("{memory} bytes of memory"),
+                format!("it is too little for {lanes} lanes"),
+            )
+            .with_help("raise `memory`, or read in fewer lanes"));
+        }
         // Whole pages, so that what is asked for is what a slab holds.
         let range_bytes = config.range_bytes.unwrap_or(RANGE_BYTES);
-        let range_bytes = range_bytes.clamp(PAGE, pool_bytes / SLABS) / PAGE * PAGE;
+        let range_bytes = range_bytes.clamp(PAGE, lane_bytes / slabs) / PAGE * PAGE;
         // Whole ranges, so that they tile a slab.
-        let ranges = (SLAB_BYTES.min(pool_bytes / SLABS) / range_bytes).max(1);
+        let ranges = (SLAB_BYTES.min(lane_bytes / slabs) / range_bytes).max(1);
         let slab_bytes = ranges * range_bytes;
+        let lane_bytes = lane_bytes / slab_bytes * slab_bytes;
         Ok(Self {
-            pool_bytes: pool_bytes / slab_bytes * slab_bytes,
+            pool_bytes: lane_bytes * lanes,
+            lane_bytes,
             slab_bytes,
             range_bytes,
             // A range that was asked for is taken at its word, and little memory is better cut small.
-            is_joining: config.range_bytes.is_none() && ranges > 1,
+            is_joining: config.range_bytes.is_none() && (ranges > 1 || lanes > 1),
             batch_bytes: memory - pool_bytes,
         })
     }
@@ -61,19 +80,19 @@ impl Memory {
         2 * self.batch_bytes.max(self.pool_bytes / 2)
     }
 
-    /// How much of the stream one sample may take: a quarter of the pool.
+    /// How much of the stream one sample may take: a quarter of what a lane has.
     pub(super) fn sample_bytes(&self) -> u64 {
-        self.pool_bytes as u64 / 4
+        self.lane_bytes as u64 / 4
     }
 
     /// How far back in the stream a shuffle may reach. With what a sample may take, and the slabs that both touch at
     /// their ends, two slabs at least are left for what comes next.
     pub(super) fn shuffle_bytes(&self) -> u64 {
-        let pool_bytes = self.pool_bytes as u64;
-        if self.pool_bytes / self.slab_bytes >= 2 * SLABS {
-            pool_bytes / 2
+        let lane_bytes = self.lane_bytes as u64;
+        if self.lane_bytes / self.slab_bytes >= 2 * SLABS {
+            lane_bytes / 2
         } else {
-            pool_bytes / 4
+            lane_bytes / 4
         }
     }
 }
@@ -93,19 +112,25 @@ mod tests {
             256 << 20,
             2 << 30,
         ];
-        for memory in sizes {
+        for (memory, lanes) in sizes.into_iter().flat_map(|size| [(size, 1), (size, 8)]) {
             for range_bytes in [1, 1000, 100_000, 8 << 20, 1 << 30] {
                 let config = LoadConfig {
                     memory_bytes: Some(memory),
                     range_bytes: Some(range_bytes),
                     ..LoadConfig::default()
                 };
-                let plan = Memory::plan(&config).unwrap();
+                let plan = Memory::plan(&config, lanes).unwrap();
                 assert!(plan.pool_bytes + plan.batch_bytes <= memory, "{plan:?}");
                 assert_eq!(plan.slab_bytes % plan.range_bytes, 0, "{plan:?}");
                 assert_eq!(plan.range_bytes % PAGE, 0, "{plan:?}");
-                assert!(plan.pool_bytes / plan.slab_bytes >= SLABS, "{plan:?}");
+                assert!(plan.lane_bytes / plan.slab_bytes >= SLABS, "{plan:?}");
+                assert_eq!(plan.lane_bytes * lanes, plan.pool_bytes, "{plan:?}");
             }
         }
+        let config = LoadConfig {
+            memory_bytes: Some(1 << 20),
+            ..LoadConfig::default()
+        };
+        assert!(Memory::plan(&config, 64).is_err());
     }
 }

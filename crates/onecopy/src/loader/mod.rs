@@ -2,9 +2,14 @@
 
 mod load;
 mod memory;
+mod order;
+mod position;
+mod route;
 
 pub use load::Load;
 use load::Network;
+pub use order::{Counted, LANES, Order, Totals};
+pub use position::Position;
 
 use tokio::runtime::Runtime;
 
@@ -15,12 +20,14 @@ use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
 use crate::pipeline::{Batches, Buffers, Samples, Work};
-use crate::route::{Fallback, Hop, Route, RouteWish};
+use crate::sample::SampleOptions;
 use crate::sample::decode::Decoder;
-use crate::sample::{SampleOptions, Shuffle, order_shards};
-use crate::store::{Absent, Source, resolve_with, shown_url};
+use crate::sample::order::{Part, Tail};
+use crate::store::{Absent, resolve_with, shown_url};
 use crate::sync::{Arc, runtime_named};
 use memory::Memory;
+use order::Wish;
+use route::{choose, hop_of};
 
 /// A shuffle buffer, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +50,14 @@ pub struct Loader {
     limit: Option<u64>,
     device: Device,
     epoch: u64,
-    /// Of how many parts the shards are divided into, this is which: `(index, count)`.
-    part: (usize, usize),
+    part: Part,
+    lanes: Option<u64>,
+    groups: Option<u64>,
+    window: Option<u64>,
+    step: Option<u64>,
+    tail: Option<Tail>,
+    counted: Option<Counted>,
+    position: Option<Position>,
 }
 
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
@@ -62,12 +75,20 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         limit: None,
         device: Device::Cpu,
         epoch: 0,
-        part: (0, 1),
+        part: Part::WHOLE,
+        lanes: None,
+        groups: None,
+        window: None,
+        step: None,
+        tail: None,
+        counted: None,
+        position: None,
     }
 }
 
 impl Loader {
-    /// Draws each next sample from a buffer of `capacity`, and shards in an order of their own; both from `seed` and epoch.
+    /// Reads shards in an order of their own, and each sample of a lane in a random order among its neighbours, so that at any
+    /// time one of `capacity` samples can be next; all of it from `seed` and epoch.
     pub fn shuffle(mut self, capacity: usize, seed: u64) -> Self {
         self.shuffle = (capacity > 1).then_some(ShuffleWish { capacity, seed });
         self
@@ -127,10 +148,51 @@ impl Loader {
         self
     }
 
-    /// Reads only every `count`-th shard of the epoch's order, from the `index`-th: the parts of all indexes together are
-    /// the whole, each shard once.
-    pub fn part(mut self, index: usize, count: usize) -> Self {
-        self.part = (index, count);
+    /// Reads only what is for one rank and worker: all of them together read the whole, each sample once. More than one rank
+    /// needs [`Loader::counted`]; without it each shard goes to one worker.
+    pub fn part(mut self, part: Part) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// In how many lanes the data are read, and in how many groups these take turns, batch by batch; none leaves a number to
+    /// what is usual. Both change the order. Each number of workers must divide the groups, each number of ranks the lanes of a
+    /// group.
+    pub fn lanes(mut self, lanes: Option<u64>, groups: Option<u64>) -> Self {
+        (self.lanes, self.groups) = (lanes, groups);
+        self
+    }
+
+    /// How many samples of a lane are shuffled among each other, in place of what follows from the capacity of
+    /// [`Loader::shuffle`] and the lanes: for a run that goes on.
+    pub fn window(mut self, samples: Option<u64>) -> Self {
+        self.window = samples;
+        self
+    }
+
+    /// How many samples a rank takes in each step, where whoever receives them makes the batches; none is what
+    /// [`Loader::batch`] was told, or one.
+    pub fn step(mut self, samples: Option<u64>) -> Self {
+        self.step = samples;
+        self
+    }
+
+    /// What becomes of the samples that do not fill a global batch; none goes by what [`Loader::batch`] was told. `pad` needs
+    /// [`Loader::counted`].
+    pub fn tail(mut self, tail: Option<Tail>) -> Self {
+        self.tail = tail;
+        self
+    }
+
+    /// How many samples each source has, in the order in which URLs name or stores list them.
+    pub fn counted(mut self, counted: Option<Counted>) -> Self {
+        self.counted = counted;
+        self
+    }
+
+    /// Goes on in the midst of the epoch. All that [`Order`] tells must be as it was.
+    pub fn position(mut self, position: Option<Position>) -> Self {
+        self.position = position;
         self
     }
 
@@ -140,10 +202,16 @@ impl Loader {
     ///
     /// What URLs, credentials, listing and configuration can meet.
     pub fn run_buffers(self) -> Result<Load<Buffers>> {
-        let (work, runtime, ledger) = self.prepare()?;
-        let output = work.buffers(runtime.handle());
+        let in_order = Self {
+            lanes: Some(1),
+            counted: None,
+            ..self
+        };
+        let (work, order, runtime, ledger) = in_order.prepare()?;
+        let output = work.buffers(runtime.handle())?;
         Ok(Load {
             output,
+            order,
             ledger,
             _network: Network::new(runtime),
         })
@@ -155,10 +223,11 @@ impl Loader {
     ///
     /// As [`Loader::run_buffers`].
     pub fn run_samples(self) -> Result<Load<Samples>> {
-        let (work, runtime, ledger) = self.prepare()?;
+        let (work, order, runtime, ledger) = self.prepare()?;
         let output = work.samples(runtime.handle())?;
         Ok(Load {
             output,
+            order,
             ledger,
             _network: Network::new(runtime),
         })
@@ -180,23 +249,34 @@ impl Loader {
             )
             .with_help("use `batch=64`, or leave it out for single samples"));
         }
-        let (plan, on_error) = (self.plan.clone(), self.config.on_error);
-        let (work, runtime, ledger) = self.prepare()?;
+        let (mut plan, on_error) = (self.plan.clone(), self.config.on_error);
+        // Where samples are counted, those that are dropped are not even read.
+        plan.is_dropping_last = self.counted.is_none() && self.tail_wanted() == Tail::Drop;
+        let (work, order, runtime, ledger) = self.prepare()?;
         let output = work.batches(runtime.handle(), plan, on_error)?;
         Ok(Load {
             output,
+            order,
             ledger,
             _network: Network::new(runtime),
         })
     }
 
-    fn prepare(self) -> Result<(Work, Runtime, Arc<Ledger>)> {
+    fn tail_wanted(&self) -> Tail {
+        let usual = if self.plan.is_dropping_last {
+            Tail::Drop
+        } else {
+            Tail::Short
+        };
+        self.tail.unwrap_or(usual)
+    }
+
+    fn prepare(self) -> Result<(Work, Order, Runtime, Arc<Ledger>)> {
         let (route, fallback) = choose(self.config.route)?;
         let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
-        let memory = Memory::plan(&self.config)?;
         let runtime = runtime()?;
         // A file that is not there is a lost shard as an object in S3 is, where the policy passes over it.
         let absent = match self.config.on_error {
@@ -204,41 +284,42 @@ impl Loader {
             OnError::Warn | OnError::Skip => Absent::Kept,
         };
         let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
-        let mut sources = runtime.block_on(found)?;
-        if let Some(wish) = self.shuffle {
-            order_shards(&mut sources, wish.seed, self.epoch);
-        }
-        let (index, count) = self.part;
-        if index >= count {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "take a part of the shards",
-                "",
-                format!("there is no part {index} of {count}"),
-            )
-            .with_help("parts are counted from 0"));
-        }
-        let sources: Vec<Source> = sources.into_iter().skip(index).step_by(count).collect();
+        let sources = runtime.block_on(found)?;
+        let hop = ledger.hop(hop_of(&sources));
+        let wish = Wish {
+            part: self.part,
+            lanes: self.lanes,
+            groups: self.groups,
+            tail: self.tail_wanted(),
+            epoch: self.epoch,
+            shuffle: self.shuffle.map(|wish| (wish.capacity as u64, wish.seed)),
+            window: self.window,
+            batch: self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64),
+            counted: self.counted,
+            position: self.position,
+            pool_bytes: Memory::plan(&self.config, 1)?.pool_bytes,
+        };
+        let plan = wish.plan(sources)?;
+        let memory = Memory::plan(&self.config, plan.lanes.len().max(1))?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
             Arc::new(Mlock)
         } else {
             Arc::new(NoLock)
         };
-        let pool = Pool::new(
+        let pools = Pool::shared(
             memory.pool_bytes,
             memory.slab_bytes,
+            plan.lanes.len().max(1),
             Arc::clone(&lock),
             &ledger,
         )?;
         let mut options = self.options;
         options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes());
-        let shuffle = self
-            .shuffle
-            .map(|wish| Shuffle::new(wish.capacity, wish.seed, self.epoch, memory.shuffle_bytes()));
-        let hop = ledger.hop(hop_of(&sources));
         let work = Work {
-            sources,
-            pool,
+            lanes: plan.lanes.into_iter().zip(pools).collect(),
+            turns: plan.turns,
+            span_bytes: memory.shuffle_bytes(),
+            is_marking: true,
             recycler: Recycler::new(memory.kept_bytes(), lock, &ledger),
             batch_bytes: memory.batch_bytes,
             range_bytes: memory.range_bytes,
@@ -246,11 +327,10 @@ impl Loader {
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
             options,
             limit: self.limit,
-            shuffle,
             hop,
             ledger: Arc::clone(&ledger),
         };
-        Ok((work, runtime, ledger))
+        Ok((work, plan.order, runtime, ledger))
     }
 }
 
@@ -278,65 +358,4 @@ fn runtime() -> Result<Runtime> {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// The hop that reads count on: `read` where all sources are files, `recv` otherwise (stores open what they need beside).
-fn hop_of(sources: &[Source]) -> Hop {
-    let is_local = |source: &Source| {
-        let url = &source.object.url;
-        url.starts_with("file://") || !url.contains("://")
-    };
-    if !sources.is_empty() && sources.iter().all(is_local) {
-        Hop::Read
-    } else {
-        Hop::Recv
-    }
-}
-
-/// The route taken for a wish. Only `stream` works in this version.
-fn choose(wish: RouteWish) -> Result<(Route, Option<Fallback>)> {
-    let why = "this version has the stream route only";
-    match wish {
-        RouteWish::Auto | RouteWish::Prefer(Route::Stream) | RouteWish::Require(Route::Stream) => {
-            Ok((Route::Stream, None))
-        }
-        RouteWish::Prefer(route) => {
-            let (wanted, used) = (route.to_string(), Route::Stream.to_string());
-            Ok((
-                Route::Stream,
-                Some(Fallback {
-                    wanted,
-                    used,
-                    why: why.to_owned(),
-                }),
-            ))
-        }
-        RouteWish::Require(route) => Err(Error::new(
-            ErrorKind::Unsupported,
-            "take the route",
-            route.to_string(),
-            why,
-        )
-        .with_help("use `require=stream`, or `route=auto`")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_required_route_is_never_replaced() {
-        assert_eq!(
-            choose(RouteWish::Require(Route::Direct))
-                .unwrap_err()
-                .kind(),
-            ErrorKind::Unsupported
-        );
-        let (route, fallback) = choose(RouteWish::Prefer(Route::Cache)).unwrap();
-        assert_eq!(
-            (route, fallback.unwrap().wanted.as_str()),
-            (Route::Stream, "cache")
-        );
-    }
 }

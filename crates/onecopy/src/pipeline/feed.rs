@@ -1,5 +1,7 @@
 //! The ordered stream of shards' bytes, as the network fills them.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
@@ -103,14 +105,6 @@ impl Feed {
     pub fn leased(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.leased)
     }
-
-    /// The bytes of the shard that has just begun.
-    pub fn shard(&mut self) -> ShardBytes<'_> {
-        ShardBytes {
-            feed: self,
-            is_over: false,
-        }
-    }
 }
 
 fn stopped() -> Error {
@@ -122,48 +116,75 @@ fn stopped() -> Error {
     )
 }
 
-/// The bytes of one shard, in order.
+/// The bytes of the shard that has just begun on a feed, in order.
+#[derive(Debug, Clone)]
+pub(super) struct ShardBytes(Rc<RefCell<Shard>>);
+
 #[derive(Debug)]
-pub struct ShardBytes<'a> {
-    feed: &'a mut Feed,
+struct Shard {
+    feed: Feed,
     is_over: bool,
 }
 
-impl ShardBytes<'_> {
+impl ShardBytes {
+    /// Nothing, until [`ShardBytes::begin`].
+    pub(super) fn new(feed: Feed) -> Self {
+        Self(Rc::new(RefCell::new(Shard {
+            feed,
+            is_over: true,
+        })))
+    }
+
+    /// Waits for the next shard. None where there are no more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Feed::next`].
+    pub(super) fn begin(&self) -> Result<Option<Object>> {
+        let mut shard = self.0.borrow_mut();
+        match shard.feed.next()? {
+            None => Ok(None),
+            Some(Piece::Shard(object)) => {
+                shard.is_over = false;
+                Ok(Some(object))
+            }
+            Some(Piece::Bytes(_) | Piece::End | Piece::Failed(_)) => Err(Error::bug(
+                "read the shards",
+                "bytes came outside of a shard",
+            )),
+        }
+    }
+
     /// Passes over what was not taken.
     ///
     /// # Errors
     ///
-    /// `Cancelled`, as [`Feed::next`].
-    pub fn finish(mut self) -> Result<()> {
-        while !self.is_over {
-            self.is_over = matches!(self.feed.next()?, None | Some(Piece::End));
+    /// As [`Feed::next`].
+    pub(super) fn finish(&self) -> Result<()> {
+        let mut shard = self.0.borrow_mut();
+        while !shard.is_over {
+            shard.is_over = matches!(shard.feed.next()?, None | Some(Piece::End));
         }
         Ok(())
     }
 }
 
-impl Iterator for ShardBytes<'_> {
+impl Iterator for ShardBytes {
     type Item = Result<Slice>;
 
     fn next(&mut self) -> Option<Result<Slice>> {
-        if self.is_over {
+        let mut shard = self.0.borrow_mut();
+        if shard.is_over {
             return None;
         }
-        match self.feed.next() {
+        let next = shard.feed.next();
+        shard.is_over = !matches!(next, Ok(Some(Piece::Bytes(_) | Piece::Failed(_))));
+        match next {
             Ok(Some(Piece::Bytes(slice))) => Some(Ok(slice)),
-            Ok(Some(Piece::Failed(error))) => Some(Err(error)),
-            Ok(Some(Piece::End)) => {
-                self.is_over = true;
-                None
-            }
+            Ok(Some(Piece::End)) => None,
+            Ok(Some(Piece::Failed(error))) | Err(error) => Some(Err(error)),
             Ok(Some(Piece::Shard(_)) | None) => {
-                self.is_over = true;
                 Some(Err(Error::bug("read a shard", "it has no end")))
-            }
-            Err(error) => {
-                self.is_over = true;
-                Some(Err(error))
             }
         }
     }

@@ -1,35 +1,54 @@
 //! Shards to slices: memory is leased in the order of consumption, a range is requested once its memory is there, and
 //! many ranges are on their way at the same time. Which of them are asked for together is for `runs`.
 
-use std::collections::VecDeque;
-use std::pin::pin;
-
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::feed::Announced;
+use super::lengths::LengthsAhead;
 use super::runs::{Asked, Open, Runs, Shard, whole};
 use crate::buffer::{Pool, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
+use crate::sample::Extent;
 use crate::size::{PAGE, to_usize};
 use crate::store::{Filled, Object, Source, Taker};
 use crate::sync::{Arc, Mutex};
 
-/// Lengths of so many shards ahead are asked for where no listing told them: a request takes some 30 ms, a shard of
-/// 100 MB a second at 1 Gbit/s, so a few are enough; small objects want more.
+/// Lengths of so many shards ahead are asked for where no listing told them, by all lanes together: a request takes some
+/// 30 ms, a shard of 100 MB a second at 1 Gbit/s, so a few are enough; small objects want more.
 const LENGTHS_AHEAD: usize = 32;
 
 /// What the fetcher works with.
 #[derive(Debug)]
 pub(super) struct Fetcher {
-    pub(super) pool: Pool,
     pub(super) range_bytes: usize,
     /// Whether several ranges may be asked for in one request.
     pub(super) is_joining: bool,
     pub(super) hop: OpenHop,
-    pub(super) open: Arc<Open>,
+    pub(super) lanes: Vec<Wanted>,
+}
+
+/// What one lane wants, in its order.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) parts: Vec<(Source, Extent)>,
+    /// Memory of its own, so that no lane waits for what others hold.
+    pub(super) pool: Pool,
     pub(super) announce: mpsc::UnboundedSender<Announced>,
+}
+
+/// Leases memory for one lane.
+struct Leasing {
+    lane: usize,
+    /// How many there are in all.
+    lanes: usize,
+    pool: Pool,
+    range_bytes: usize,
+    hop: OpenHop,
+    open: Arc<Open>,
+    announce: mpsc::UnboundedSender<Announced>,
+    asking: mpsc::UnboundedSender<Asked>,
 }
 
 /// The load was stopped: nobody listens any more.
@@ -80,51 +99,73 @@ impl Cutter {
 }
 
 impl Fetcher {
-    /// Reads `sources` one after the other, announcing every range before it is there. Ends early once nobody listens.
-    pub(super) async fn run(self, sources: Vec<Source>) {
+    /// Reads what each lane wants, one after the other, announcing every range before it is there. Ends early once nobody
+    /// listens.
+    pub(super) async fn run(self) {
         let (asking, asked) = mpsc::unbounded_channel();
-        let open = Arc::clone(&self.open);
-        let runs = Runs::new(self.hop.clone(), self.range_bytes, self.is_joining, open);
-        let mut runs = pin!(runs.run(asked));
-        let mut firsts = tokio::select! {
-            leased = self.lease(sources, asking) => match leased {
-                Ok(firsts) => firsts,
-                Err(Stopped) => return,
-            },
-            () = &mut runs => return,
-        };
-        runs.await;
-        while firsts.join_next().await.is_some() {}
+        let open = Arc::new(Open::default());
+        let runs = Runs::new(
+            self.hop.clone(),
+            self.range_bytes,
+            self.is_joining,
+            Arc::clone(&open),
+        );
+        let mut leasing = JoinSet::new();
+        let lanes = self.lanes.len();
+        for (lane, wanted) in self.lanes.into_iter().enumerate() {
+            let one = Leasing {
+                lane,
+                lanes,
+                pool: wanted.pool,
+                range_bytes: self.range_bytes,
+                hop: self.hop.clone(),
+                open: Arc::clone(&open),
+                announce: wanted.announce,
+                asking: asking.clone(),
+            };
+            leasing.spawn(one.run(wanted.parts));
+        }
+        drop(asking);
+        runs.run(asked).await;
+        while leasing.join_next().await.is_some() {}
+    }
+}
+
+impl Leasing {
+    /// Leases memory for all ranges of all `parts`, in order.
+    async fn run(self, parts: Vec<(Source, Extent)>) {
+        let mut firsts = JoinSet::new();
+        // Where the load was stopped, nobody waits for what still comes in.
+        if let Ok(()) = self.lease(parts, &mut firsts).await {
+            drop(self);
+            while firsts.join_next().await.is_some() {}
+        }
     }
 
-    /// Leases memory for all ranges of all `sources`, in order. Gives the first ranges that still come in.
     async fn lease(
-        self,
-        sources: Vec<Source>,
-        asking: mpsc::UnboundedSender<Asked>,
-    ) -> Result<JoinSet<()>, Stopped> {
+        &self,
+        parts: Vec<(Source, Extent)>,
+        firsts: &mut JoinSet<()>,
+    ) -> Result<(), Stopped> {
         let mut cutter = Cutter {
             pool: self.pool.clone(),
             rest: Slab::heap(0),
             leased_bytes: 0,
         };
-        let mut ahead = LengthsAhead::of(sources);
-        let mut firsts = JoinSet::new();
-        while let Some(source) = ahead.next().await {
-            let later_bytes = ahead.later_bytes();
-            let shard = self.begin(source, &mut cutter, &mut firsts).await?;
+        let mut ahead = LengthsAhead::of(parts, (LENGTHS_AHEAD / self.lanes).max(1));
+        while let Some((source, extent)) = ahead.next().await {
+            // All lanes have about as much before them.
+            let later_bytes = ahead.later_bytes().saturating_mul(self.lanes as u64);
+            let shard = self.begin(source, extent, &mut cutter, firsts).await?;
             if let Some((shard, offset)) = shard {
-                self.shard(&shard, offset, later_bytes, &mut cutter, &asking)
+                self.shard(&shard, (offset, extent), later_bytes, &mut cutter)
                     .await?;
             }
             while firsts.try_join_next().is_some() {}
             cutter.align();
             self.announce(Announced::End)?;
         }
-        // Nobody listens any more where the load was stopped.
-        self.announce(Announced::Finished)?;
-        drop(asking);
-        Ok(firsts)
+        self.announce(Announced::Finished)
     }
 
     fn announce(&self, what: Announced) -> Result<(), Stopped> {
@@ -136,12 +177,17 @@ impl Fetcher {
     async fn begin(
         &self,
         mut source: Source,
+        extent: Extent,
         cutter: &mut Cutter,
         firsts: &mut JoinSet<()>,
     ) -> Result<Option<(Arc<Shard>, u64)>, Stopped> {
-        let mut offset = 0;
-        if source.object.len_bytes.is_some() {
+        let mut offset = extent.start;
+        if source.object.len_bytes.is_some() || extent != Extent::WHOLE {
             self.announce(Announced::Shard(source.object.clone()))?;
+            if let Err(error) = fits(&source.object, extent) {
+                self.announce(Announced::Failed(error))?;
+                return Ok(None);
+            }
         } else {
             let first = self.first_range(&source, cutter, firsts).await;
             if let Ok(First { object, .. }) = &first {
@@ -167,16 +213,15 @@ impl Fetcher {
         Ok(Some((shard, offset)))
     }
 
-    /// Has the ranges of a shard requested, from `offset` on. `later_bytes` come behind it.
+    /// Has the ranges of a shard requested, from `offset` on to the end of `extent`. `later_bytes` come behind it.
     async fn shard(
         &self,
         shard: &Arc<Shard>,
-        mut offset: u64,
+        (mut offset, extent): (u64, Extent),
         later_bytes: u64,
         cutter: &mut Cutter,
-        asking: &mpsc::UnboundedSender<Asked>,
     ) -> Result<(), Stopped> {
-        let end = shard.len_bytes;
+        let end = extent.end.unwrap_or(shard.len_bytes);
         while offset < end {
             let len = self.range_bytes.min(to_usize(end - offset));
             if cutter.rest.len() < len {
@@ -190,7 +235,7 @@ impl Fetcher {
             };
             let memory = (target, cutter.leased_bytes);
             let left_bytes = later_bytes.saturating_add(end - offset);
-            self.range((shard, offset), memory, left_bytes, asking)?;
+            self.range((shard, offset), memory, left_bytes)?;
             offset += len as u64;
         }
         Ok(())
@@ -202,12 +247,12 @@ impl Fetcher {
         (shard, offset): (&Arc<Shard>, u64),
         (target, leased_bytes): (Slab, u64),
         left_bytes: u64,
-        asking: &mpsc::UnboundedSender<Asked>,
     ) -> Result<(), Stopped> {
         let (answer, receiver) = oneshot::channel();
         self.announce(Announced::Range(receiver, leased_bytes))?;
         self.open.add(target.len());
-        let asked = asking.send(Asked {
+        let asked = self.asking.send(Asked {
+            lane: self.lane,
             shard: Arc::clone(shard),
             offset,
             target,
@@ -276,6 +321,24 @@ impl Fetcher {
     }
 }
 
+/// Whether an object has the bytes that are wanted of it.
+fn fits(object: &Object, extent: Extent) -> Result<()> {
+    let wanted = extent.end.unwrap_or(extent.start);
+    let why = match object.len_bytes {
+        Some(len) if len >= wanted => return Ok(()),
+        Some(len) => format!("it has {len} bytes, and {wanted} are known of it"),
+        None => "its server does not say how long it is".to_owned(),
+    };
+    let from = extent.start;
+    Err(Error::new(
+        ErrorKind::Changed,
+        format!("read on from byte {from} of"),
+        &*object.url,
+        why,
+    )
+    .with_help("the shard is not what it was when its index or the state was written: make the index anew, or begin the epoch again"))
+}
+
 /// The first range of an object whose length nobody told.
 struct First {
     /// The object, with its length.
@@ -310,68 +373,4 @@ impl Taker for Ear {
 fn only_slab(filled: Filled) -> Result<Slab> {
     let slab = filled.target.into_iter().next();
     slab.ok_or_else(|| Error::bug("read a range", "the store kept the memory"))
-}
-
-/// Sources, with the lengths of the next ones looked up while the current one is read.
-#[derive(Default)]
-struct LengthsAhead {
-    coming: VecDeque<Source>,
-    /// Each source as it came, and the task that looks it up.
-    waiting: VecDeque<(Source, JoinHandle<Source>)>,
-    /// The lengths that are known of all sources to come.
-    known_bytes: u64,
-    /// How many have none.
-    unknown: usize,
-}
-
-impl LengthsAhead {
-    fn of(sources: Vec<Source>) -> Self {
-        let lens = sources.iter().map(|source| source.object.len_bytes);
-        Self {
-            known_bytes: lens.clone().flatten().fold(0, u64::saturating_add),
-            unknown: lens.filter(Option::is_none).count(),
-            coming: sources.into(),
-            waiting: VecDeque::new(),
-        }
-    }
-
-    /// The length of all that comes later; no end of it where that is not known.
-    fn later_bytes(&self) -> u64 {
-        if self.unknown > 0 {
-            return u64::MAX;
-        }
-        self.known_bytes
-    }
-
-    async fn next(&mut self) -> Option<Source> {
-        while self.waiting.len() < LENGTHS_AHEAD {
-            let Some(source) = self.coming.pop_front() else {
-                break;
-            };
-            // The first one is wanted at once: its first range tells the length.
-            let is_first = self.waiting.is_empty() && source.object.len_bytes.is_none();
-            let as_it_came = source.clone();
-            let look_up = tokio::spawn(async move {
-                if source.object.len_bytes.is_some() || is_first {
-                    return source;
-                }
-                // What cannot be looked up (a URL signed for GET only) may still be read.
-                match source.store.head(&source.object).await {
-                    Ok(object) => Source {
-                        store: source.store,
-                        object,
-                    },
-                    Err(_reading_will_tell) => source,
-                }
-            });
-            self.waiting.push_back((as_it_came, look_up));
-        }
-        let (as_it_came, look_up) = self.waiting.pop_front()?;
-        match as_it_came.object.len_bytes {
-            Some(len) => self.known_bytes = self.known_bytes.saturating_sub(len),
-            None => self.unknown -= 1,
-        }
-        // A look-up that panicked costs the source nothing: reading it will tell.
-        Some(look_up.await.unwrap_or(as_it_came))
-    }
 }

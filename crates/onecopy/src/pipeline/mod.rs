@@ -14,14 +14,22 @@
 //! Hops here: none of its own. May import: all of the flow. Absent: URLs, defaults, and any format.
 
 mod budget;
+mod crew;
 mod decode_pool;
 mod feed;
 mod fetch;
+mod lane;
+mod lengths;
 mod run_len;
 mod running;
 mod runs;
 mod sample_stage;
+mod spots;
+mod turns;
 
-pub use feed::{Feed, Piece, ShardBytes};
+pub use feed::{Feed, Piece};
+pub use lane::{LaneWork, Spot, Stretch};
 pub use running::{Batches, Buffers, Next, Samples, Work};
 pub use sample_stage::note_lost_shard;
+pub use spots::Spots;
+pub use turns::Turns;

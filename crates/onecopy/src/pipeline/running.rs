@@ -1,27 +1,28 @@
 //! A load that runs: its threads and tasks, and its end.
 
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 
 use super::budget::Budget;
+use super::crew::Crew;
 use super::decode_pool;
 use super::feed::Feed;
-use super::fetch::Fetcher;
+use super::fetch::{Fetcher, Wanted};
+use super::lane::{LaneWork, Reading};
 use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket, note_skip};
+use super::spots::{Mark, Spots};
+use super::turns::Turns;
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
-use crate::sample::{Sample, SampleOptions, Shuffle};
+use crate::sample::{Sample, SampleOptions};
 use crate::size::to_usize;
-use crate::store::Source;
-use crate::sync::{Arc, AtomicBool, Ordering, channel, spawn};
+use crate::sync::{Arc, AtomicBool, channel, spawn};
 
 /// Samples that wait for a consumer who takes them as they are.
 const SAMPLE_QUEUE: usize = 64;
@@ -32,10 +33,14 @@ const BLOCKS_PER_DECODER: usize = 4;
 /// Everything a load needs.
 #[derive(Debug)]
 pub struct Work {
-    /// What to read, in order.
-    pub sources: Vec<Source>,
-    /// Memory for ranges.
-    pub pool: Pool,
+    /// What to read: lanes, each with memory for its ranges.
+    pub lanes: Vec<(LaneWork, Pool)>,
+    /// Which lane gives the next sample.
+    pub turns: Turns,
+    /// How far back in its stream a lane may reach for a shuffle.
+    pub span_bytes: u64,
+    /// Whether anybody wants to know where lanes stand.
+    pub is_marking: bool,
     /// Memory for batches.
     pub recycler: Recycler,
     /// Batch memory in flight.
@@ -50,61 +55,36 @@ pub struct Work {
     pub options: SampleOptions,
     /// Samples to read at most.
     pub limit: Option<u64>,
-    /// The shuffle buffer, if any.
-    pub shuffle: Option<Shuffle>,
     /// The hop that the store's reads count on.
     pub hop: OpenHop,
     /// Where it all is counted.
     pub ledger: Arc<Ledger>,
 }
 
-/// Threads and tasks; stopped and joined on drop.
-#[derive(Debug)]
-struct Crew {
-    is_stopped: Arc<AtomicBool>,
-    /// See [`Stage`].
-    is_complete: Arc<AtomicBool>,
-    fetcher: AbortHandle,
-    budget: Budget,
-    threads: Vec<JoinHandle<()>>,
-    ledger: Arc<Ledger>,
-}
-
-impl Crew {
-    /// What a queue that ended means: the end, or that a thread died, which must never look like one.
-    fn check_end(&self) -> Result<()> {
-        if self.is_complete.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        Err(Error::bug("read the shards", "the sample thread died"))
-    }
-}
-
-impl Drop for Crew {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        self.fetcher.abort();
-        self.budget.stop();
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on stderr; whoever waited for it was told, too.
-            let _panic = thread.join();
-        }
-        self.ledger.finish();
-    }
-}
-
 impl Work {
-    fn fetch(&mut self, runtime: &Handle) -> (Feed, Crew) {
-        let (announce, announced) = mpsc::unbounded_channel();
+    /// Begins to read: of each lane what comes in, and what is to be done with it.
+    fn fetch(&mut self, runtime: &Handle) -> (Vec<(Feed, LaneWork)>, Crew) {
+        let mut lanes = Vec::with_capacity(self.lanes.len());
+        let mut wanted = Vec::with_capacity(self.lanes.len());
+        for (work, pool) in self.lanes.drain(..) {
+            let (announce, announced) = mpsc::unbounded_channel();
+            let parts = work.stretches.iter();
+            wanted.push(Wanted {
+                parts: parts
+                    .map(|stretch| (stretch.source.clone(), stretch.extent))
+                    .collect(),
+                pool,
+                announce,
+            });
+            lanes.push((Feed::new(announced, &self.ledger), work));
+        }
         let fetcher = Fetcher {
-            pool: self.pool.clone(),
-            range_bytes: self.range_bytes.min(self.pool.slab_bytes()),
+            range_bytes: self.range_bytes,
             is_joining: self.is_joining,
             hop: self.hop.clone(),
-            open: Arc::default(),
-            announce,
+            lanes: wanted,
         };
-        let task = runtime.spawn(fetcher.run(std::mem::take(&mut self.sources)));
+        let task = runtime.spawn(fetcher.run());
         let crew = Crew {
             is_stopped: Arc::new(AtomicBool::new(false)),
             is_complete: Arc::new(AtomicBool::new(false)),
@@ -113,14 +93,20 @@ impl Work {
             threads: Vec::new(),
             ledger: Arc::clone(&self.ledger),
         };
-        (Feed::new(announced, &self.ledger), crew)
+        (lanes, crew)
     }
 
-    /// Runs as far as memory: shards' bytes, in order.
-    #[must_use]
-    pub fn buffers(mut self, runtime: &Handle) -> Buffers {
-        let (feed, crew) = self.fetch(runtime);
-        Buffers { feed, _crew: crew }
+    /// Runs as far as memory: shards' bytes, in order. There is one lane.
+    ///
+    /// # Errors
+    ///
+    /// None, but for a fault of ours.
+    pub fn buffers(mut self, runtime: &Handle) -> Result<Buffers> {
+        let (mut lanes, crew) = self.fetch(runtime);
+        match (lanes.pop(), lanes.is_empty()) {
+            (Some((feed, _)), true) => Ok(Buffers { feed, _crew: crew }),
+            _ => Err(Error::bug("read bytes in order", "there is not one lane")),
+        }
     }
 
     /// Runs as far as samples, whose fields are slices of the pool's slabs. Whoever keeps them keeps the slabs from
@@ -130,13 +116,13 @@ impl Work {
     ///
     /// `LimitReached` where no thread can be started.
     pub fn samples(mut self, runtime: &Handle) -> Result<Samples> {
-        let (feed, mut crew) = self.fetch(runtime);
+        let (lanes, mut crew) = self.fetch(runtime);
         let (sender, samples) = channel::bounded(SAMPLE_QUEUE);
         let sink = SampleSink {
             samples: sender,
             ledger: Arc::clone(&self.ledger),
         };
-        self.stage(&mut crew, feed, Box::new(sink))?;
+        self.stage(&mut crew, lanes, None, Box::new(sink))?;
         Ok(Samples {
             samples,
             is_over: false,
@@ -156,7 +142,7 @@ impl Work {
         plan: BatchPlan,
         on_error: OnError,
     ) -> Result<Batches> {
-        let (feed, mut crew) = self.fetch(runtime);
+        let (lanes, mut crew) = self.fetch(runtime);
         let hop = self.ledger.hop(Hop::Decode);
         let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)?;
         crew.threads.extend(decoders);
@@ -179,8 +165,10 @@ impl Work {
             opening: is_choosing.then(|| Opening::new(held_bytes)),
             hold: self.ledger.hop(Hop::Hold),
         };
-        self.stage(&mut crew, feed, Box::new(sink))?;
+        let (marks, spots) = Spots::new(self.is_marking, &lanes, self.turns);
+        self.stage(&mut crew, lanes, marks, Box::new(sink))?;
         Ok(Batches {
+            spots,
             tickets,
             open: None,
             assembler,
@@ -194,16 +182,26 @@ impl Work {
     }
 
     /// Starts the sample thread.
-    fn stage(&mut self, crew: &mut Crew, feed: Feed, sink: Box<dyn Sink>) -> Result<()> {
+    fn stage(
+        &mut self,
+        crew: &mut Crew,
+        lanes: Vec<(Feed, LaneWork)>,
+        marks: Option<channel::Sender<Mark>>,
+        sink: Box<dyn Sink>,
+    ) -> Result<()> {
         let sink = match self.limit {
             Some(left) => Box::new(Limited { sink, left }),
             None => sink,
         };
         let stage = Stage {
-            feed,
-            options: self.options.clone(),
-            shuffle: self.shuffle.take(),
-            ledger: Arc::clone(&self.ledger),
+            lanes,
+            turns: self.turns,
+            reading: Reading {
+                options: self.options.clone(),
+                span_bytes: self.span_bytes,
+                ledger: Arc::clone(&self.ledger),
+            },
+            marks,
             is_stopped: Arc::clone(&crew.is_stopped),
             is_complete: Arc::clone(&crew.is_complete),
             sink,
@@ -279,6 +277,7 @@ pub enum Next {
 /// Batches, in order.
 #[derive(Debug)]
 pub struct Batches {
+    spots: Option<Spots>,
     tickets: channel::Receiver<Result<Ticket>>,
     /// The block whose jobs are being waited for, with what they have reported.
     open: Option<(Ticket, Vec<Done>)>,
@@ -303,6 +302,9 @@ impl Batches {
         self.ledger.waited(Wait::Consumer, start.elapsed());
         match &next {
             Ok(Next::Batch(batch)) => {
+                if let Some(spots) = &self.spots {
+                    spots.pass(batch.end);
+                }
                 self.ledger.delivered_samples(batch.len as u64);
                 if batch.is_batched {
                     self.ledger.delivered_batch();
@@ -324,6 +326,12 @@ impl Batches {
     #[must_use]
     pub fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
+    }
+
+    /// Where lanes stand behind the batch that was given last, where anybody wanted to know: [`Work::is_marking`].
+    #[must_use]
+    pub fn spots(&self) -> Option<&Spots> {
+        self.spots.as_ref()
     }
 
     fn step(&mut self, deadline: Instant) -> Result<Next> {

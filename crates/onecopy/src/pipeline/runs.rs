@@ -2,6 +2,7 @@
 //! about to be free. Each range is handed on as soon as it is full.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -20,6 +21,7 @@ const CONNECTIONS_PER_SPARE: usize = 8;
 /// One range whose memory is there.
 #[derive(Debug)]
 pub(super) struct Asked {
+    pub(super) lane: usize,
     pub(super) shard: Arc<Shard>,
     pub(super) offset: u64,
     pub(super) target: Slab,
@@ -47,8 +49,9 @@ pub(super) struct Runs {
     range_bytes: usize,
     /// Whether a run may be longer than a range.
     is_joining: bool,
-    /// Ranges in the order of consumption.
-    waiting: VecDeque<Asked>,
+    /// Of each lane its ranges, in the order of consumption; each with a number that says when it was asked for.
+    waiting: Vec<VecDeque<(u64, Asked)>>,
+    asked: u64,
     tasks: JoinSet<()>,
     open: Arc<Open>,
 }
@@ -67,7 +70,7 @@ impl Open {
 
     fn filled(&self, len: u64) {
         self.bytes.fetch_sub(len, Ordering::Relaxed);
-        self.less.notify_one();
+        self.less.notify_waiters();
     }
 
     /// Waits until more memory can be of use to the store of `shard`.
@@ -81,11 +84,15 @@ impl Open {
 
     /// Waits until less is open than `wanted` tells, where it tells anything. It always comes to that: what is open fills.
     async fn until_below(&self, wanted: impl Fn() -> Option<u64>) {
-        while let Some(wanted) = wanted() {
-            if self.bytes.load(Ordering::Relaxed) < wanted {
+        loop {
+            // It listens before it looks, so that nothing that fills in between is missed.
+            let mut less = pin!(self.less.notified());
+            less.as_mut().enable();
+            let is_below = |wanted| self.bytes.load(Ordering::Relaxed) < wanted;
+            if wanted().is_none_or(is_below) {
                 return;
             }
-            self.less.notified().await;
+            less.await;
         }
     }
 }
@@ -96,7 +103,8 @@ impl Runs {
             hop,
             range_bytes,
             is_joining,
-            waiting: VecDeque::new(),
+            waiting: Vec::new(),
+            asked: 0,
             tasks: JoinSet::new(),
             open,
         }
@@ -108,13 +116,13 @@ impl Runs {
         while is_open || !self.tasks.is_empty() {
             tokio::select! {
                 range = asked.recv(), if is_open => match range {
-                    Some(range) => self.waiting.push_back(range),
+                    Some(range) => self.wait(range),
                     None => is_open = false,
                 },
                 Some(_ended) = self.tasks.join_next() => {}
             }
             while let Ok(range) = asked.try_recv() {
-                self.waiting.push_back(range);
+                self.wait(range);
             }
             while self.tasks.try_join_next().is_some() {}
             while self.has_room() {
@@ -123,9 +131,27 @@ impl Runs {
         }
     }
 
+    fn wait(&mut self, range: Asked) {
+        let lane = range.lane;
+        if self.waiting.len() <= lane {
+            self.waiting.resize_with(lane + 1, VecDeque::new);
+        }
+        self.waiting[lane].push_back((self.asked, range));
+        self.asked += 1;
+    }
+
+    /// The lane of the range that was asked for first.
+    fn next_lane(&self) -> Option<usize> {
+        let fronts = self.waiting.iter().enumerate();
+        let asked = fronts.filter_map(|(lane, ranges)| Some((ranges.front()?.0, lane)));
+        asked.min().map(|(_, lane)| lane)
+    }
+
     /// Whether the next run can begin, or wait for a connection.
     fn has_room(&self) -> bool {
-        self.waiting.front().is_some_and(|next| {
+        let lane = self.next_lane();
+        let next = lane.and_then(|lane| self.waiting[lane].front());
+        next.is_some_and(|(_, next)| {
             let pace = next.shard.source.store.pace();
             pace.is_none_or(|pace| {
                 let spare = pace.connections.div_ceil(CONNECTIONS_PER_SPARE);
@@ -136,7 +162,10 @@ impl Runs {
 
     /// Begins the next run.
     fn start(&mut self) {
-        let Some(first) = self.waiting.pop_front() else {
+        let Some(lane) = self.next_lane() else {
+            return;
+        };
+        let Some((_, first)) = self.waiting[lane].pop_front() else {
             return;
         };
         let pace = first.shard.source.store.pace();
@@ -147,11 +176,11 @@ impl Runs {
         let mut end = offset + first.target.len() as u64;
         let mut target = vec![first.target];
         let mut answers = VecDeque::from([(end - offset, first.answer)]);
-        while let Some(next) = self.waiting.pop_front() {
+        while let Some((asked, next)) = self.waiting[lane].pop_front() {
             let len = next.target.len() as u64;
             let is_neighbour = Arc::ptr_eq(&next.shard, &shard) && next.offset == end;
             if !is_neighbour || end + len - offset > most {
-                self.waiting.push_front(next);
+                self.waiting[lane].push_front((asked, next));
                 break;
             }
             end += len;

@@ -3,14 +3,17 @@
 use std::time::Instant;
 
 use super::budget::{Budget, Share};
-use super::feed::{Feed, Piece};
+use super::feed::Feed;
+use super::lane::{Lane, LaneWork, Reading};
+use super::spots::Mark;
+use super::turns::{Order, Turns};
 use crate::batch::{BatchPlan, Block, BlockBuilder, Form, Job, Opened, Opening, Picked};
 use crate::buffer::Recycler;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
-use crate::sample::{Sample, SampleOptions, SampleReader, Shuffle};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, channel};
+use crate::sample::Sample;
+use crate::sync::{Arc, AtomicBool, Ordering, channel};
 
 /// A block on its way to the consumer, with its share of the budget.
 #[derive(Debug)]
@@ -68,10 +71,11 @@ impl Sink for Limited {
 
 /// What the sample thread works with.
 pub(super) struct Stage {
-    pub(super) feed: Feed,
-    pub(super) options: SampleOptions,
-    pub(super) shuffle: Option<Shuffle>,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) lanes: Vec<(Feed, LaneWork)>,
+    pub(super) turns: Turns,
+    pub(super) reading: Reading,
+    /// Where it is told where lanes stand, if anybody wants to know.
+    pub(super) marks: Option<channel::Sender<Mark>>,
     /// Somebody wants this to end.
     pub(super) is_stopped: Arc<AtomicBool>,
     /// Set at a proper end, an error told included: a queue that ends without it means that this thread died.
@@ -80,9 +84,9 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Reads every shard to its end.
+    /// Reads every lane to its end.
     pub(super) fn run(mut self) {
-        match self.read_shards() {
+        match self.read_lanes() {
             Ok(()) => self.sink.close(),
             Err(None) if self.sink.is_full() => self.sink.close(),
             Err(None) => return,
@@ -92,49 +96,70 @@ impl Stage {
     }
 
     /// The error is none where nobody listens any more.
-    fn read_shards(&mut self) -> Result<(), Option<Error>> {
-        while let Some(piece) = self.feed.next().map_err(|error| self.or_stopped(error))? {
-            match piece {
-                Piece::Shard(object) => {
-                    let leased = self.feed.leased();
-                    let mut bytes = self.feed.shard();
-                    let reader = SampleReader::new(
-                        Arc::clone(&object.url),
-                        object.len_bytes,
-                        &mut bytes,
-                        self.options.clone(),
-                        &self.ledger,
-                    );
-                    let read = read_shard(
-                        reader,
-                        &mut self.shuffle,
-                        &leased,
-                        &self.is_stopped,
-                        self.sink.as_mut(),
-                    );
-                    let finished = read.and_then(|()| bytes.finish().map_err(Some));
-                    finished.map_err(|error| error.and_then(|error| self.or_stopped(error)))?;
-                }
-                Piece::Bytes(_) | Piece::End | Piece::Failed(_) => {
-                    return Err(Some(Error::bug(
-                        "read the shards",
-                        "bytes came outside of a shard",
-                    )));
-                }
+    fn read_lanes(&mut self) -> Result<(), Option<Error>> {
+        let windows = self.lanes.iter().map(|(_, work)| work.windows.len());
+        let asked: u64 = windows.sum();
+        let mut lanes: Vec<Lane> = std::mem::take(&mut self.lanes)
+            .into_iter()
+            .map(|(feed, work)| Lane::new(feed, work, self.reading.clone()))
+            .collect();
+        let mut order = Order::new(self.turns, lanes.len());
+        // Where the order is counted out, a window is as long as it is said to be.
+        let may_shorten = matches!(self.turns, Turns::Round { .. });
+        let mut number = 0;
+        while let Some(at) = order.next() {
+            if self.is_stopped.load(Ordering::Relaxed) {
+                return Err(None);
             }
+            let Some(lane) = lanes.get_mut(at) else {
+                return Err(Some(Error::bug("take turns", "there is no such lane")));
+            };
+            let next = lane
+                .next(may_shorten)
+                .map_err(|error| self.or_stopped(error))?;
+            let Some(mut sample) = next else {
+                order.is_over(at);
+                continue;
+            };
+            sample.number = number;
+            if let Some(marks) = &self.marks {
+                let spot = lane.spot();
+                // Nobody listens any more where the load was stopped.
+                let _stopped = marks.send(Mark {
+                    number,
+                    lane: at,
+                    spot,
+                });
+            }
+            number += 1;
+            self.sink.take(sample).map_err(|Ended| None)?;
         }
-        if let Some(mut shuffle) = self.shuffle.take() {
-            if let Some(few) = shuffle.limited_to() {
-                self.ledger.note(format!(
-                    "the shuffle chose from {few} samples where memory was tightest, not from {}: raise `memory`",
-                    shuffle.capacity()
-                ));
-            }
-            for sample in shuffle.drain() {
-                self.sink.take(sample).map_err(|Ended| None)?;
+        if !may_shorten {
+            self.check_ends(&mut lanes)?;
+        }
+        self.note_limits(&lanes, asked);
+        Ok(())
+    }
+
+    /// Makes sure that no lane has more than was counted: what the shards have beyond that would be lost.
+    fn check_ends(&self, lanes: &mut [Lane]) -> Result<(), Option<Error>> {
+        for lane in lanes {
+            let next = lane.next(false).map_err(|error| self.or_stopped(error))?;
+            if next.is_some() {
+                return Err(Some(Error::bug("end the epoch", "a lane has more to give")));
             }
         }
         Ok(())
+    }
+
+    /// Says so where memory made windows smaller than was asked for.
+    fn note_limits(&self, lanes: &[Lane], asked: u64) {
+        if let Some(fewest) = lanes.iter().filter_map(Lane::limited_to).min() {
+            let few = fewest.saturating_mul(lanes.len() as u64);
+            self.reading.ledger.note(format!(
+                "the shuffle chose from {few} samples where memory was tightest, not from {asked}: raise `memory`"
+            ));
+        }
     }
 
     /// An end that somebody asked for is no error; one that nobody asked for is ours.
@@ -146,32 +171,6 @@ impl Stage {
             Error::bug("read the shards", "the network task ended early").with_source(error)
         })
     }
-}
-
-fn read_shard(
-    reader: impl Iterator<Item = Result<Sample>>,
-    shuffle: &mut Option<Shuffle>,
-    leased: &AtomicU64,
-    is_stopped: &AtomicBool,
-    sink: &mut dyn Sink,
-) -> Result<(), Option<Error>> {
-    for sample in reader {
-        let sample = sample.map_err(Some)?;
-        if is_stopped.load(Ordering::Relaxed) {
-            return Err(None);
-        }
-        let Some(shuffle) = shuffle else {
-            sink.take(sample).map_err(|Ended| None)?;
-            continue;
-        };
-        // Measured in memory leased by the time the sample is whole: see `Feed::leased`.
-        let mut due = shuffle.push(sample, leased.load(Ordering::Relaxed));
-        while let Some(sample) = due {
-            sink.take(sample).map_err(|Ended| None)?;
-            due = shuffle.next_due();
-        }
-    }
-    Ok(())
 }
 
 /// Hands samples out as they are.

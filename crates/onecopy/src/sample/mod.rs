@@ -8,26 +8,26 @@
 //!   | names.rs        member name -> key and field
 //!   | reader.rs       members of one key -> Sample; on_error, duplicates, keys that come back
 //!   v
-//!  Sample --shuffle.rs--> Sample --decode/--> values in the batch
+//!  Sample --order/--> Sample --decode/--> values in the batch
 //! ```
 //!
 //! Hops here: straddle, inflate, decode, gather. May import: store (trait only), buffer, ledger. Absent: the network,
 //! batches, threads, and any copy of a member that lies in one slice.
 
 pub mod decode;
+mod extent;
 mod names;
 mod options;
-mod order;
+pub mod order;
 mod places;
 mod reader;
-mod shuffle;
 mod tar;
 
+pub use extent::Extent;
 pub use options::{Duplicates, KeyRule, SampleOptions};
 pub use order::order_shards;
 pub(crate) use places::Places;
 pub use reader::SampleReader;
-pub use shuffle::Shuffle;
 
 use crate::buffer::Slice;
 use crate::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Sample {
     pub offset: u64,
     /// Where the padding of the last member ends.
     pub end_offset: u64,
+    /// Which of the samples it is that the load gives, counted from 0 and with those that are left out later.
+    pub number: u64,
     /// The members, in the order of the shard.
     pub fields: Vec<Field>,
 }

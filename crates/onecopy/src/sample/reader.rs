@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::names::{self, Named};
 use super::tar::{Damage, Entry, MISSING_EOF, Members};
-use super::{Duplicates, Field, Places, Sample, SampleOptions};
+use super::{Duplicates, Extent, Field, Places, Sample, SampleOptions};
 use crate::buffer::Slice;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Printable, Result};
@@ -61,9 +61,22 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
         options: SampleOptions,
         ledger: &Arc<Ledger>,
     ) -> Self {
+        Self::within(shard, Extent::WHOLE, len_bytes, bytes, options, ledger)
+    }
+
+    /// Reads a part of `shard`, whose `bytes` these are. Only a shard that is not compressed has parts.
+    pub fn within(
+        shard: Arc<str>,
+        extent: Extent,
+        len_bytes: Option<u64>,
+        bytes: I,
+        options: SampleOptions,
+        ledger: &Arc<Ledger>,
+    ) -> Self {
         let members = Members::new(
             bytes,
             Arc::clone(&shard),
+            extent,
             len_bytes,
             options.ignore_zeros,
             ledger,
@@ -83,6 +96,11 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
             hasher: RandomState::new(),
             usual_fields: 1,
         }
+    }
+
+    /// Whether the shard is compressed, so that its offsets are none of the object. Known from the first sample on.
+    pub fn is_inflated(&self) -> bool {
+        self.members.is_inflated()
     }
 
     /// Goes on to the next sample, or to the end.
@@ -137,6 +155,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
                 shard: Arc::clone(&self.shard),
                 offset: entry.offset,
                 end_offset: entry.offset,
+                number: 0,
                 fields: Vec::with_capacity(self.usual_fields),
             },
             dropped: None,

@@ -19,6 +19,8 @@ pub(super) struct Raw<I> {
     is_over: bool,
     /// Given again before anything else: what the look at the magic took out.
     held: VecDeque<Slice>,
+    /// Whether it is a part of the shard, which may be empty.
+    is_part: bool,
     /// How long `inner` made us wait, so that inflating is not charged for the network.
     pub(super) waited: Duration,
 }
@@ -32,6 +34,7 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
             seen_bytes: 0,
             is_over: false,
             held: VecDeque::new(),
+            is_part: false,
             waited: Duration::ZERO,
         }
     }
@@ -82,7 +85,7 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
     }
 
     fn check_end(&self) -> Result<()> {
-        if self.seen_bytes == 0 && self.len_bytes.unwrap_or(0) == 0 {
+        if self.seen_bytes == 0 && self.len_bytes.unwrap_or(0) == 0 && !self.is_part {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 "read",
@@ -141,6 +144,18 @@ pub(super) enum Bytes<I> {
 impl<I: Iterator<Item = Result<Slice>>> Bytes<I> {
     pub(super) fn new(inner: I, shard: Arc<str>, len_bytes: Option<u64>, inflate: OpenHop) -> Self {
         Self::Unknown(Raw::new(inner, shard, len_bytes), inflate)
+    }
+
+    /// Bytes from somewhere in the midst of a tar that is not compressed.
+    pub(super) fn plain(inner: I, shard: Arc<str>, len_bytes: Option<u64>) -> Self {
+        let mut raw = Raw::new(inner, shard, len_bytes);
+        raw.is_part = true;
+        Self::Plain(raw)
+    }
+
+    /// Whether they come out of a decompressor, as far as that is known yet.
+    pub(super) fn is_inflated(&self) -> bool {
+        matches!(self, Self::Inflated(_))
     }
 
     /// The next slice that is not empty.

@@ -33,19 +33,25 @@ pub(super) struct Cursor<I> {
 }
 
 impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
-    pub(super) fn new(bytes: Bytes<I>, straddle: OpenHop) -> Self {
+    /// A place at the front of `bytes`, which stand in the tar from `position` on.
+    pub(super) fn new(bytes: Bytes<I>, position: u64, straddle: OpenHop) -> Self {
         Self {
             bytes,
             current: None,
             at: 0,
-            position: 0,
+            position,
             straddle,
             crossing: [0; BLOCK],
             is_crossing: false,
         }
     }
 
-    /// How many bytes were taken so far.
+    /// Whether the tar is compressed, as far as that is known yet.
+    pub(super) fn is_inflated(&self) -> bool {
+        self.bytes.is_inflated()
+    }
+
+    /// Where in the tar it is.
     pub(super) fn position(&self) -> u64 {
         self.position
     }

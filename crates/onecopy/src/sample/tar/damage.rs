@@ -55,6 +55,18 @@ impl Damage {
         Self::new(ErrorKind::Truncated, "truncated", offset, why)
     }
 
+    /// A member of a kind that is not read.
+    pub(super) fn unsupported(typeflag: u8, offset: u64) -> Box<Self> {
+        let why = if typeflag == b'S' {
+            "a sparse member: sparse files are unsupported"
+        } else {
+            "a member that goes on from another volume: multi-volume archives are unsupported"
+        };
+        Self::new(ErrorKind::Unsupported, "unsupported_member", offset, why).with_help(
+            "write the shard again without the options --sparse and --multi-volume of tar",
+        )
+    }
+
     /// An archive that ends between two members, and so may have been cut there.
     pub(super) fn missing_eof(offset: u64) -> Box<Self> {
         let why = "the shard ends at a member border without the end-of-archive mark, so it may have been cut there";

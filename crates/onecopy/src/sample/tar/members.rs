@@ -6,6 +6,7 @@
 //! closed it from a cut. Half a mark is taken with a counted warning: nothing but the other half can have stood behind it.
 //! `bytes.rs` holds the length against what the store promised.
 
+use super::super::Extent;
 use super::bytes::Bytes;
 use super::cursor::{BLOCK, Cursor, Got};
 use super::damage::Damage;
@@ -46,6 +47,8 @@ pub(in crate::sample) struct Members<I> {
     cursor: Cursor<I>,
     ledger: Arc<Ledger>,
     ignore_zeros: bool,
+    /// Where it is to end between two members.
+    ends_at: Option<u64>,
     /// Content and padding of the member before that are still to be passed over.
     content_left: u64,
     padding_left: u64,
@@ -64,16 +67,25 @@ pub(in crate::sample) struct Members<I> {
 }
 
 impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
+    /// The members in `extent` of an object of `len_bytes`.
     pub(in crate::sample) fn new(
         inner: I,
         shard: Arc<str>,
+        extent: Extent,
         len_bytes: Option<u64>,
         ignore_zeros: bool,
         ledger: &Arc<Ledger>,
     ) -> Self {
-        let bytes = Bytes::new(inner, shard, len_bytes, ledger.hop(Hop::Inflate));
+        let end = extent.end.or(len_bytes);
+        let len_bytes = end.map(|end| end.saturating_sub(extent.start));
+        let bytes = if extent == Extent::WHOLE {
+            Bytes::new(inner, shard, len_bytes, ledger.hop(Hop::Inflate))
+        } else {
+            Bytes::plain(inner, shard, len_bytes)
+        };
         Self {
-            cursor: Cursor::new(bytes, ledger.hop(Hop::Straddle)),
+            cursor: Cursor::new(bytes, extent.start, ledger.hop(Hop::Straddle)),
+            ends_at: extent.end,
             ledger: Arc::clone(ledger),
             ignore_zeros,
             content_left: 0,
@@ -104,6 +116,11 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
         self.is_half_marked
     }
 
+    /// Whether the tar is compressed, as far as that is known yet.
+    pub(in crate::sample) fn is_inflated(&self) -> bool {
+        self.cursor.is_inflated()
+    }
+
     /// Where the entry that was taken last ends, padding included.
     pub(in crate::sample) fn end_offset(&self) -> u64 {
         self.cursor.position() + self.padding_left
@@ -131,11 +148,11 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                     let global = self.pax_body(header.size, offset)?;
                     self.default_size = global.size.or(self.default_size);
                 }
-                b'S' | b'M' => return Err(unsupported(header.typeflag, offset)),
+                b'S' | b'M' => return Err(Damage::unsupported(header.typeflag, offset)),
                 flag => {
                     let (pax, name) = (extended.pax.take(), extended.long_name.take());
                     if pax.as_ref().is_some_and(|pax| pax.is_sparse) {
-                        return Err(unsupported(b'S', offset));
+                        return Err(Damage::unsupported(b'S', offset));
                     }
                     self.name_entry(pax.as_ref(), name);
                     let size = pax.and_then(|pax| pax.size).or(self.default_size);
@@ -189,7 +206,9 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                 ));
             }
             match got {
-                Got::Only(0) if self.has_end_mark => return Ok(None),
+                Got::Only(0) if self.has_end_mark || self.ends_at == Some(offset) => {
+                    return Ok(None);
+                }
                 Got::Only(0) => return Err(Damage::missing_eof(offset)),
                 Got::Only(len) => return self.part_of_header(offset, len).map(|()| None),
                 Got::All => {
@@ -375,14 +394,4 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
 fn padding(size: u64) -> u64 {
     let block = BLOCK as u64;
     (block - size % block) % block
-}
-
-fn unsupported(typeflag: u8, offset: u64) -> Box<Damage> {
-    let why = if typeflag == b'S' {
-        "a sparse member: sparse files are unsupported"
-    } else {
-        "a member that goes on from another volume: multi-volume archives are unsupported"
-    };
-    Damage::new(ErrorKind::Unsupported, "unsupported_member", offset, why)
-        .with_help("write the shard again without the options --sparse and --multi-volume of tar")
 }

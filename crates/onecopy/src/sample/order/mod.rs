@@ -1,4 +1,21 @@
-//! The order of shards in an epoch.
+//! The order of an epoch: a pure function of numbers.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `grid` | which lane gives which sample of the epoch, and who reads which lanes |
+//! | `windows` | the order within a lane |
+//! | `epoch` | where samples are counted: which of them a lane has, how many steps there are, what is padded or dropped |
+//! | `tail` | what becomes of samples that fill no global batch |
+
+mod epoch;
+mod grid;
+mod tail;
+mod windows;
+
+pub use epoch::{Epoch, Segment};
+pub use grid::{Grid, Part};
+pub use tail::Tail;
+pub use windows::{Window, Windows};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
@@ -20,22 +37,4 @@ fn below(random: &mut ChaCha8Rng, limit: u64) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn order(seed: u64, epoch: u64) -> Vec<u32> {
-        let mut shards: Vec<u32> = (0..100).collect();
-        order_shards(&mut shards, seed, epoch);
-        shards
-    }
-
-    #[test]
-    fn an_order_follows_from_seed_and_epoch_and_keeps_every_shard() {
-        assert_eq!(order(7, 0), order(7, 0));
-        assert_ne!(order(7, 0), order(7, 1));
-        assert_ne!(order(7, 0), order(8, 0));
-        let mut sorted = order(7, 3);
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..100).collect::<Vec<u32>>());
-    }
-}
+mod tests;

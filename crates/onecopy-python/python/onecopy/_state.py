@@ -1,0 +1,180 @@
+"""Where an iteration stands, as a small dict that another run can go on from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onecopy import _onecopy
+from onecopy.errors import Error, InvalidInputError, told
+
+VERSION = 1
+"""Of the form of states."""
+
+_NUMBERS = ("epoch", "batch", "lanes", "groups", "window")
+_TEXTS = ("position", "tail", "dataset")
+
+
+@dataclass(frozen=True)
+class State:
+    """What :meth:`Loader.state_dict` gives, read back."""
+
+    epoch: int
+    position: str | None = None
+    """Behind how many samples of all ranks, or where lanes stand; None begins the epoch."""
+    batch: int | None = None
+    """Samples of a global batch. This and what follows is None where nothing was read yet."""
+    lanes: int | None = None
+    groups: int | None = None
+    window: int | None = None
+    shuffle: tuple[int, int] | None = None
+    tail: str | None = None
+    dataset: str | None = None
+    part: tuple[int, int] | None = None
+    """Which worker of how many, where the position is that of its lanes."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        values: dict[str, Any] = {"onecopy": VERSION, "epoch": self.epoch}
+        for name in (*_NUMBERS[1:], *_TEXTS):
+            value = getattr(self, name)
+            if value is not None:
+                values[name] = value
+        if self.shuffle is not None:
+            values["shuffle"] = list(self.shuffle)
+        if self.part is not None:
+            values["part"] = list(self.part)
+        return values
+
+    @classmethod
+    def of(cls, values: Any) -> "State":
+        """Read ``values``, which may come from anywhere."""
+        if not isinstance(values, Mapping):
+            raise _damaged(f"it is a {type(values).__name__}, not a dict")
+        version = values.get("onecopy")
+        if version != VERSION:
+            raise _damaged(f'its entry "onecopy" is {version!r}, and this version knows {VERSION}')
+        read: dict[str, Any] = {}
+        for name in _NUMBERS:
+            read[name] = _whole(values, name)
+        for name in _TEXTS:
+            value = values.get(name)
+            if value is not None and not isinstance(value, str):
+                raise _damaged(f'its entry "{name}" is no text')
+            read[name] = value
+        for name in ("shuffle", "part"):
+            read[name] = _pair(values, name)
+        if read["epoch"] is None:
+            raise _damaged("it does not say of which epoch it is")
+        return cls(**read)
+
+    def check(
+        self,
+        order: _onecopy.Order,
+        shuffle: tuple[int, int] | None,
+        tail: str,
+        part: tuple[int, int, int, int],
+    ) -> None:
+        """Raise where the data or their order are others than those that the state is of."""
+        if self.batch is None:
+            return
+        for name, before, found in (
+            ("the dataset (names and lengths of its shards)", self.dataset, order.dataset),
+            ("shuffle (capacity and seed)", self.shuffle, shuffle),
+            ("the global batch", self.batch, order.global_batch),
+            ("tail", self.tail, tail),
+            ("the number of lanes", self.lanes, order.lanes),
+            ("the number of lane groups", self.groups, order.groups),
+            ("the window of a lane", self.window, order.window),
+            ("the worker", self.part, None if order.is_counted else part[2:]),
+        ):
+            if before != found:
+                raise told(
+                    InvalidInputError,
+                    "go on from",
+                    "a state",
+                    f"it is of another order: {name} was {before} and is {found} now",
+                    "load the same data with the same shuffle, seed and global batch (batch size "
+                    "times ranks), or begin the epoch again",
+                )
+
+
+@dataclass
+class Progress:
+    """How far an iteration has come. Outlives its load."""
+
+    epoch: int
+    order: _onecopy.Order
+    spots: _onecopy.Spots | None
+    shuffle: tuple[int, int] | None
+    tail: str
+    part: tuple[int, int, int, int]
+    begun_at: int
+    """Behind how many samples of all ranks it began, where samples are counted."""
+    given: int = 0
+    """Batches, or samples where nobody makes batches."""
+    is_over: bool = False
+
+    def state(self) -> State:
+        """Return where it stands."""
+        _, _, worker, workers = self.part
+        if self.is_over and workers == 1:
+            return State(epoch=self.epoch + 1)
+        order = self.order
+        return State(
+            epoch=self.epoch,
+            position=self._position(),
+            batch=order.global_batch,
+            lanes=order.lanes,
+            groups=order.groups,
+            window=order.window,
+            shuffle=self.shuffle,
+            tail=self.tail,
+            dataset=order.dataset,
+            part=None if order.is_counted else (worker, workers),
+        )
+
+    def _position(self) -> str:
+        if self.spots is not None:
+            return self.spots.text()
+        _, _, worker, workers = self.part
+        samples = self.order.totals[1]
+        if self.is_over:
+            return str(samples)
+        if self.given == 0:
+            return str(self.begun_at)
+        # This process makes every workers-th step.
+        step = self.begun_at // self.order.global_batch
+        step += (worker - step) % workers
+        step += (self.given - 1) * workers
+        return str(min((step + 1) * self.order.global_batch, samples))
+
+
+def _whole(values: Mapping[str, Any], name: str) -> int | None:
+    value = values.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise _damaged(f'its entry "{name}" is {value!r}')
+    return value
+
+
+def _pair(values: Mapping[str, Any], name: str) -> tuple[int, int] | None:
+    value = values.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or len(value) != 2:  # noqa: PLR2004 - a pair
+        raise _damaged(f'its entry "{name}" is {value!r}')
+    first, second = (_whole({name: one}, name) for one in value)
+    if first is None or second is None:
+        raise _damaged(f'its entry "{name}" is {value!r}')
+    return first, second
+
+
+def _damaged(why: str) -> Error:
+    return told(
+        InvalidInputError,
+        "go on from",
+        "a state",
+        why,
+        "give what state_dict() gave, or begin the epoch again",
+    )

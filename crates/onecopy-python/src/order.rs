@@ -1,0 +1,77 @@
+//! How an epoch is ordered, as Python sees it.
+
+use onecopy::loader::{self, Position};
+use onecopy::pipeline;
+use pyo3::prelude::*;
+
+/// What is needed again of an epoch to go on with it, and what is known of it before the first byte.
+#[pyclass(frozen, module = "onecopy._onecopy")]
+#[derive(Debug, Clone)]
+pub(crate) struct Order(pub(crate) loader::Order);
+
+#[pymethods]
+impl Order {
+    /// Lanes; of this process alone where samples are not counted.
+    #[getter]
+    fn lanes(&self) -> u64 {
+        self.0.lanes
+    }
+
+    /// Groups of lanes that take turns.
+    #[getter]
+    fn groups(&self) -> u64 {
+        self.0.groups
+    }
+
+    /// Samples of a lane's window.
+    #[getter]
+    fn window(&self) -> u64 {
+        self.0.window
+    }
+
+    /// Samples of a global batch.
+    #[getter]
+    fn global_batch(&self) -> u64 {
+        self.0.global_batch
+    }
+
+    /// The sources, as one number in 16 digits.
+    #[getter]
+    fn dataset(&self) -> String {
+        format!("{:016x}", self.0.dataset)
+    }
+
+    /// Whether samples are counted. Else all that follows is 0.
+    #[getter]
+    fn is_counted(&self) -> bool {
+        self.0.counted.is_some()
+    }
+
+    /// Samples in the shards, samples that all ranks give, steps, samples that come twice, samples that do not come.
+    #[getter]
+    fn totals(&self) -> (u64, u64, u64, u64, u64) {
+        self.0.counted.as_ref().map_or((0, 0, 0, 0, 0), |of| {
+            (
+                of.dataset_samples,
+                of.samples,
+                of.steps,
+                of.padded,
+                of.dropped,
+            )
+        })
+    }
+}
+
+/// Where the lanes of a load stand behind the batch that was given last. Holds neither threads nor memory of it.
+#[pyclass(frozen, module = "onecopy._onecopy")]
+#[derive(Debug, Clone)]
+pub(crate) struct Spots(pub(crate) pipeline::Spots);
+
+#[pymethods]
+impl Spots {
+    /// As the text that a state holds.
+    fn text(&self) -> String {
+        let (lanes, next) = self.0.now();
+        Position::Spots { lanes, next }.to_string()
+    }
+}

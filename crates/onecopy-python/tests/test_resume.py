@@ -1,0 +1,196 @@
+"""Iterations that are broken off, and gone on with elsewhere."""
+
+import json
+import pickle
+
+import pytest
+
+import onecopy
+
+
+def labels(batches):
+    return [batch[0].tolist() for batch in batches]
+
+
+def make(urls, *, seed=3, capacity=30, size=7, **options):
+    loader = onecopy.open(urls, as_="numpy", **options).shuffle(capacity, seed=seed)
+    return loader.decode().to_tuple("cls").batch(size)
+
+
+def taken(iterator, count):
+    return labels(next(iterator) for _ in range(count))
+
+
+@pytest.mark.parametrize("lanes", [None, 1, 3])
+def test_a_run_goes_on_behind_what_was_received_whatever_was_read_ahead(urls, lanes):
+    whole = labels(make(urls, lanes=lanes))
+    for stop in range(len(whole) + 1):
+        first = make(urls, lanes=lanes)
+        given = taken(iter(first), stop)
+        # A state is plain: it may come by way of a checkpoint.
+        state = json.loads(json.dumps(first.state_dict()))
+        assert len(json.dumps(state)) < 1024
+        then = make(urls, lanes=lanes)
+        then.load_state_dict(state)
+        rest = labels(then)
+        if stop == len(whole):
+            # Received, but not known to be the last: what is left of the epoch is nothing.
+            following = make(urls, lanes=lanes)
+            following.set_epoch(1)
+            assert rest == labels(following)
+        else:
+            assert given + rest == whole
+
+
+def test_a_state_is_of_the_consumer_in_the_midst_of_a_loop(urls):
+    loader = make(urls)
+    given = []
+    for batch in loader:
+        given.append(batch[0].tolist())
+        if len(given) == 4:
+            state = loader.state_dict()
+        if len(given) == 6:
+            break
+    assert loader.state_dict() != state
+    again = make(urls)
+    again.load_state_dict(state)
+    assert taken(iter(again), 2) == given[4:]
+
+
+def test_a_run_can_be_broken_off_twice_and_across_epochs(urls):
+    loader = make(urls)
+    epochs = [labels(loader) for _ in range(3)]
+    loader = make(urls)
+    labels(loader)
+    iterator = iter(loader)
+    given = taken(iterator, 3)
+    for _ in range(2):
+        state = loader.state_dict()
+        loader = make(urls)
+        loader.load_state_dict(state)
+        iterator = iter(loader)
+        given += taken(iterator, 2)
+    assert given + labels(iterator) == epochs[1]
+    assert loader.state_dict() == {"onecopy": 1, "epoch": 2}
+    assert labels(loader) == epochs[2]
+
+
+def test_before_the_first_step_a_state_is_the_beginning_of_the_epoch(urls):
+    loader = make(urls)
+    assert loader.state_dict() == {"onecopy": 1, "epoch": 0}
+    loader.set_epoch(5)
+    assert loader.state_dict() == {"onecopy": 1, "epoch": 5}
+    epoch = labels(loader)
+    again = make(urls)
+    again.load_state_dict({"onecopy": 1, "epoch": 5})
+    assert labels(again) == epoch
+
+
+def test_the_epoch_of_a_state_may_be_set_again_and_another_one_begins_anew(urls):
+    loader = make(urls)
+    whole = labels(loader)
+    iterator = iter(loader)
+    taken(iterator, 2)
+    state = loader.state_dict()
+    again = make(urls)
+    again.load_state_dict(state)
+    again.set_epoch(1)
+    rest = labels(again)
+    assert 0 < len(rest) < len(whole)
+    again.load_state_dict(state)
+    again.set_epoch(0)
+    assert labels(again) == whole
+
+
+def test_a_loader_is_pickled_with_the_state_that_it_is_to_go_on_from(urls):
+    loader = make(urls)
+    whole = labels(loader)
+    loader.set_epoch(0)
+    taken(iter(loader), 5)
+    again = make(urls)
+    again.load_state_dict(loader.state_dict())
+    assert labels(pickle.loads(pickle.dumps(again))) == whole[5:]  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"seed": 4}, "seed"),
+        ({"capacity": 31}, "shuffle"),
+        ({"size": 8}, "global batch"),
+    ],
+)
+def test_a_state_of_another_order_is_refused_with_the_difference(urls, change, name):
+    loader = make(urls)
+    taken(iter(loader), 2)
+    other = make(urls, **change)
+    other.load_state_dict(loader.state_dict())
+    with pytest.raises(onecopy.InvalidInputError, match=name):
+        iter(other)
+
+
+def test_a_state_of_other_data_is_refused(urls):
+    loader = make(urls)
+    taken(iter(loader), 2)
+    other = make(urls[:-1])
+    other.load_state_dict(loader.state_dict())
+    with pytest.raises(onecopy.InvalidInputError, match="dataset"):
+        iter(other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"onecopy": 2},
+        {"epoch": None},
+        {"epoch": -1},
+        {"epoch": "1"},
+        {"batch": 1.5},
+        {"shuffle": [1]},
+        {"shuffle": ["a", "b"]},
+        {"position": 7},
+        {"position": "0:####"},
+        {"position": "9:AAAAAAA"},
+        {"position": "x"},
+    ],
+)
+def test_a_damaged_state_is_refused(urls, change):
+    loader = make(urls)
+    taken(iter(loader), 2)
+    state = {**loader.state_dict(), **change}
+
+    def go_on():
+        loader.load_state_dict(state)
+        return iter(loader)
+
+    with pytest.raises(onecopy.InvalidInputError, match="state"):
+        go_on()
+    with pytest.raises(onecopy.InvalidInputError, match="not a dict"):
+        loader.load_state_dict([1])
+
+
+def test_functions_in_python_change_nothing_of_where_a_run_goes_on(urls):
+    def mapped():
+        loader = onecopy.open(urls, as_="numpy").shuffle(30, seed=3).decode().to_tuple("cls")
+        return loader.map(lambda sample: sample).batch(7)
+
+    whole = labels(mapped())
+    assert whole == labels(make(urls))
+    first = mapped()
+    taken(iter(first), 4)
+    then = mapped()
+    then.load_state_dict(first.state_dict())
+    assert labels(then) == whole[4:]
+
+
+def test_single_samples_go_on_one_by_one(urls):
+    def samples():
+        return onecopy.open(urls).shuffle(30, seed=3).decode().to_tuple("cls")
+
+    whole = [label for (label,) in samples()]
+    first = samples()
+    iterator = iter(first)
+    given = [next(iterator)[0] for _ in range(33)]
+    then = samples()
+    then.load_state_dict(first.state_dict())
+    assert given + [label for (label,) in then] == whole

@@ -1,0 +1,328 @@
+//! From sources and wishes to lanes: who reads what, and in which order.
+
+use std::ops::Range;
+
+use super::Position;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pipeline::{LaneWork, Spot, Stretch, Turns};
+use crate::sample::Extent;
+use crate::sample::order::{Epoch, Grid, Part, Segment, Tail, Windows, order_shards};
+use crate::size::{MIB, to_usize};
+use crate::store::Source;
+use crate::sync::Arc;
+
+/// Lanes unless another number is asked for: as many ranks can share an epoch, and as many shards are mixed.
+pub const LANES: u64 = 64;
+
+/// What a lane should have of the memory, where nobody asked for a number of lanes: several ranges and a window.
+const LANE_BYTES: usize = 32 * MIB;
+
+/// What is known of the samples of each source, in the order of the sources.
+#[derive(Debug, Clone, Default)]
+pub struct Counted {
+    /// How many samples a shard has.
+    pub samples: Vec<u64>,
+    /// Where they begin in the shard, and where the last one ends; none where that is not known.
+    pub starts: Vec<Option<Arc<[u64]>>>,
+}
+
+/// How an epoch is ordered, as asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Wish {
+    pub(super) part: Part,
+    pub(super) lanes: Option<u64>,
+    pub(super) groups: Option<u64>,
+    pub(super) tail: Tail,
+    pub(super) epoch: u64,
+    /// Samples to choose from over all lanes, and the seed.
+    pub(super) shuffle: Option<(u64, u64)>,
+    /// Samples of a lane's window, where a run that goes on says so.
+    pub(super) window: Option<u64>,
+    /// Samples of a batch of one rank.
+    pub(super) batch: u64,
+    pub(super) counted: Option<Counted>,
+    pub(super) position: Option<Position>,
+    pub(super) pool_bytes: usize,
+}
+
+/// How an epoch is ordered. Whoever goes on with it later needs the same of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Lanes; of this process alone where samples are not counted.
+    pub lanes: u64,
+    /// Groups of lanes that take turns.
+    pub groups: u64,
+    /// Samples of a lane's window.
+    pub window: u64,
+    /// Samples of a global batch.
+    pub global_batch: u64,
+    /// What is known where samples are counted.
+    pub counted: Option<Totals>,
+    /// The sources, as one number: names and lengths, in the order in which they are read without a shuffle.
+    pub dataset: u64,
+}
+
+/// The numbers of an epoch whose samples are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    /// Samples in the shards.
+    pub dataset_samples: u64,
+    /// Samples that all ranks give together.
+    pub samples: u64,
+    /// Global batches.
+    pub steps: u64,
+    /// Samples that come twice.
+    pub padded: u64,
+    /// Samples that do not come.
+    pub dropped: u64,
+    /// Which these are.
+    pub odd: Vec<Segment>,
+}
+
+/// What there is to do.
+pub(super) struct Plan {
+    pub(super) order: Order,
+    pub(super) lanes: Vec<LaneWork>,
+    pub(super) turns: Turns,
+}
+
+impl Wish {
+    /// Divides `sources` into lanes.
+    pub(super) fn plan(&self, sources: Vec<Source>) -> Result<Plan> {
+        let dataset = dataset_of(&sources);
+        match &self.counted {
+            Some(counted) => self.by_count(&sources, counted, dataset),
+            None => self.by_shard(sources, dataset),
+        }
+    }
+
+    fn is_divided(&self) -> bool {
+        self.part.ranks > 1 || self.part.workers > 1
+    }
+
+    /// The window of a lane, of `lanes` in all.
+    fn window(&self, lanes: u64) -> u64 {
+        self.window.unwrap_or_else(|| {
+            let capacity = self.shuffle.map_or(1, |(capacity, _)| capacity);
+            capacity.div_ceil(lanes).max(1)
+        })
+    }
+
+    /// So many lanes, of `most`, as the memory has room for; a power of two.
+    fn fitting_lanes(&self, most: u64) -> u64 {
+        let fit = (self.pool_bytes / LANE_BYTES) as u64;
+        let most = most.min(fit).max(1);
+        1 << most.ilog2()
+    }
+
+    /// Where samples are counted: every sample once, and the same number of steps for everybody.
+    fn by_count(&self, sources: &[Source], counted: &Counted, dataset: u64) -> Result<Plan> {
+        let groups = self.groups.unwrap_or(self.part.workers);
+        let lanes = self
+            .lanes
+            .unwrap_or_else(|| match (self.is_divided(), self.shuffle) {
+                (true, _) => LANES.next_multiple_of(groups.max(1)),
+                (false, Some(_)) => self.fitting_lanes(LANES),
+                (false, None) => 1,
+            });
+        let batch = self.batch.saturating_mul(self.part.ranks);
+        let grid = Grid::new(batch, lanes, groups)?;
+        let window = self.window(lanes);
+        let shuffle = self.shuffle.map(|(_, seed)| (window, seed));
+        let epoch = Epoch::new(&counted.samples, grid, self.tail, shuffle, self.epoch)?;
+        epoch.check(self.part)?;
+        let from = match &self.position {
+            None => 0,
+            Some(Position::Samples(samples)) => *samples,
+            Some(Position::Spots { .. }) => return Err(other_kind("without an index", "with one")),
+        };
+        if from > epoch.samples() {
+            return Err(refused(format!(
+                "the state stands behind {from} samples, and the epoch has {}",
+                epoch.samples()
+            )));
+        }
+        let cut = |segment| stretch(sources, counted, segment);
+        let lane = |lane| {
+            let given = grid.taken(lane, from);
+            let len = epoch.lane_len(lane);
+            let window = epoch.windows(lane).around(given);
+            let spot = Spot {
+                window: window.number,
+                len: if given < len {
+                    window.len.min(len - window.start)
+                } else {
+                    0
+                },
+                given: given - window.start,
+                ..Spot::default()
+            };
+            let start = if given < len { window.start } else { len };
+            LaneWork {
+                stretches: epoch.lane(lane, start).into_iter().map(cut).collect(),
+                windows: epoch.windows(lane),
+                spot,
+            }
+        };
+        Ok(Plan {
+            lanes: grid.lanes_of(self.part).map(lane).collect(),
+            turns: Turns::Grid {
+                grid,
+                part: self.part,
+                from,
+                samples: epoch.samples(),
+            },
+            order: Order {
+                lanes,
+                groups,
+                window,
+                global_batch: batch,
+                counted: Some(Totals {
+                    dataset_samples: epoch.dataset_samples(),
+                    samples: epoch.samples(),
+                    steps: epoch.steps(),
+                    padded: epoch.padded(),
+                    dropped: epoch.dropped(),
+                    odd: epoch.odd(),
+                }),
+                dataset,
+            },
+        })
+    }
+
+    /// Where they are not: each shard to one worker, and the lanes end when they end.
+    fn by_shard(&self, mut sources: Vec<Source>, dataset: u64) -> Result<Plan> {
+        let part = self.part;
+        if part.ranks > 1 {
+            return Err(refused(format!(
+                "{} ranks are to make the same number of steps, and there is no index that tells how many samples the shards have",
+                part.ranks
+            ))
+            .with_help("make one with `onecopy index` and open the data with `index`; or read all of it on each rank: `world_size=1`"));
+        }
+        if self.tail == Tail::Pad {
+            return Err(refused("`tail=pad` is asked for, and there is no index that tells how many samples the shards have".into())
+                .with_help("make one with `onecopy index` and open the data with `index`; or use `tail=short` or `tail=drop`"));
+        }
+        if part.worker >= part.workers {
+            return Err(refused(format!(
+                "there is no worker {} of {}",
+                part.worker, part.workers
+            )));
+        }
+        if let Some((_, seed)) = self.shuffle {
+            order_shards(&mut sources, seed, self.epoch);
+        }
+        let own = sources
+            .into_iter()
+            .skip(to_usize(part.worker))
+            .step_by(to_usize(part.workers).max(1));
+        let own: Vec<Source> = own.collect();
+        let lanes = self.lanes.unwrap_or_else(|| match self.shuffle {
+            Some(_) => self.fitting_lanes(LANES.min(own.len() as u64)),
+            None => 1,
+        });
+        let (spots, next) = match &self.position {
+            None => (vec![Spot::default(); to_usize(lanes)], 0),
+            Some(Position::Spots { lanes, next }) => (lanes.clone(), *next),
+            Some(Position::Samples(_)) => return Err(other_kind("with an index", "without one")),
+        };
+        if spots.len() as u64 != lanes || lanes == 0 {
+            return Err(refused(format!(
+                "the state is of {} lanes, and here are {lanes}",
+                spots.len()
+            )));
+        }
+        let window = self.window(lanes);
+        let each = to_usize(lanes);
+        let lane = |(lane, spot): (usize, Spot)| LaneWork {
+            stretches: going_on(own.iter().skip(lane).step_by(each), spot),
+            windows: self.shuffle.map_or_else(Windows::none, |(_, seed)| {
+                Windows::new(
+                    window,
+                    seed,
+                    self.epoch,
+                    lane as u64 * part.workers + part.worker,
+                )
+            }),
+            spot,
+        };
+        Ok(Plan {
+            lanes: spots.into_iter().enumerate().map(lane).collect(),
+            turns: Turns::Round { next },
+            order: Order {
+                lanes,
+                groups: part.workers,
+                window,
+                global_batch: self.batch,
+                counted: None,
+                dataset,
+            },
+        })
+    }
+}
+
+/// The shards of a lane, from `spot` on.
+fn going_on<'a>(shards: impl Iterator<Item = &'a Source>, spot: Spot) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = shards
+        .skip(to_usize(spot.stretch))
+        .cloned()
+        .map(Stretch::whole)
+        .collect();
+    if let Some(first) = stretches.first_mut() {
+        first.extent.start = spot.offset;
+        first.skip = spot.skip;
+    }
+    stretches
+}
+
+/// The bytes of neighbouring samples, where it is known which these are.
+fn stretch(sources: &[Source], counted: &Counted, segment: Segment) -> Stretch {
+    let Segment { shard, from, to } = segment;
+    let count = counted.samples[shard];
+    let is_last = to == count;
+    let starts = counted.starts.get(shard).and_then(Option::as_ref);
+    let (extent, skip) = match starts {
+        Some(starts) => (extent(starts, from..to, is_last), 0),
+        None => (Extent::WHOLE, from),
+    };
+    Stretch {
+        source: sources[shard].clone(),
+        extent,
+        skip,
+        take: Some(to - from),
+        is_last,
+    }
+}
+
+/// The last samples are read to the end of the archive, so that its end mark is looked at.
+fn extent(starts: &[u64], samples: Range<u64>, is_last: bool) -> Extent {
+    let start_of = |sample: u64| starts.get(to_usize(sample)).copied();
+    Extent {
+        start: start_of(samples.start).unwrap_or(0),
+        end: if is_last { None } else { start_of(samples.end) },
+    }
+}
+
+/// The sources as one number: what they are called within their folder, and how long they are.
+fn dataset_of(sources: &[Source]) -> u64 {
+    let mut all = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
+    for Source { object, .. } in sources {
+        let name = object.url.rsplit('/').next().unwrap_or("");
+        all.update(name.as_bytes());
+        all.update(&[0]);
+        all.update(&object.len_bytes.unwrap_or(0).to_le_bytes());
+    }
+    all.finalize()
+}
+
+fn refused(why: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, "plan the order", "", why)
+}
+
+fn other_kind(before: &str, now: &str) -> Error {
+    refused(format!(
+        "the state was written {before}, and the data are opened {now}"
+    ))
+    .with_help("open them as they were then, or begin the epoch again")
+}

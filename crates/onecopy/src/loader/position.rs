@@ -1,0 +1,199 @@
+//! Where an epoch goes on, as a value and as a text that a state can hold.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
+
+use crate::error::{Error, ErrorKind};
+use crate::pipeline::Spot;
+
+/// Where an epoch goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Position {
+    /// Behind so many samples of the epoch, those of all ranks together: where samples are counted.
+    Samples(u64),
+    /// Where each lane of this process stands, and which is next: where they are not.
+    Spots {
+        /// The lanes.
+        lanes: Vec<Spot>,
+        /// Whose turn it is.
+        next: usize,
+    },
+}
+
+/// Lanes that a text may tell of: far more than anybody reads at once.
+const LANES_MAX: u64 = 1 << 20;
+
+/// Tar's unit, in which offsets mostly are.
+const BLOCK: u64 = 512;
+
+impl fmt::Display for Position {
+    /// The number of samples; or, for lanes, `NEXT:` and the spots in base64: five numbers each, of seven bits a byte, the
+    /// lowest first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Samples(samples) => write!(f, "{samples}"),
+            Self::Spots { lanes, next } => {
+                let mut bytes = Vec::new();
+                for spot in lanes {
+                    let numbers = [spot.stretch, place(spot), spot.window, spot.len, spot.given];
+                    numbers
+                        .into_iter()
+                        .for_each(|number| put(&mut bytes, number));
+                }
+                write!(f, "{next}:{}", BASE64.encode(bytes))
+            }
+        }
+    }
+}
+
+impl FromStr for Position {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let Some((next, lanes)) = text.split_once(':') else {
+            return text.parse().map(Self::Samples).map_err(|_error| bad());
+        };
+        let bytes = BASE64.decode(lanes).map_err(|_error| bad())?;
+        let mut numbers = Numbers(&bytes);
+        let mut lanes = Vec::new();
+        while !numbers.0.is_empty() {
+            let (stretch, place) = (numbers.take()?, numbers.take()?);
+            let (offset, skip) = match place % 4 {
+                0 => ((place / 4).checked_mul(BLOCK).ok_or_else(bad)?, 0),
+                1 => (place / 4, 0),
+                2 => (0, place / 4),
+                _ => return Err(bad()),
+            };
+            lanes.push(Spot {
+                stretch,
+                offset,
+                skip,
+                window: numbers.take()?,
+                len: numbers.take()?,
+                given: numbers.take()?,
+            });
+        }
+        let next: usize = next.parse().map_err(|_error| bad())?;
+        let is_whole = next < lanes.len() && lanes.len() as u64 <= LANES_MAX;
+        let is_possible = |spot: &Spot| spot.given <= spot.len;
+        if !is_whole || !lanes.iter().all(is_possible) {
+            return Err(bad());
+        }
+        Ok(Self::Spots { lanes, next })
+    }
+}
+
+/// Where in a shard a window begins: in blocks, in bytes, or, where it is compressed, in samples.
+fn place(spot: &Spot) -> u64 {
+    if spot.skip > 0 {
+        return spot.skip * 4 + 2;
+    }
+    if spot.offset.is_multiple_of(BLOCK) {
+        return spot.offset / BLOCK * 4;
+    }
+    spot.offset * 4 + 1
+}
+
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    loop {
+        let low = (number % 128) as u8;
+        number /= 128;
+        bytes.push(if number > 0 { low + 128 } else { low });
+        if number == 0 {
+            return;
+        }
+    }
+}
+
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn take(&mut self) -> Result<u64, Error> {
+        let mut number = 0_u64;
+        for shift in (0..56).step_by(7) {
+            let (&byte, rest) = self.0.split_first().ok_or_else(bad)?;
+            self.0 = rest;
+            number |= u64::from(byte % 128) << shift;
+            if byte < 128 {
+                return Ok(number);
+            }
+        }
+        Err(bad())
+    }
+}
+
+fn bad() -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        "go on from",
+        "a state",
+        "its position is damaged",
+    )
+    .with_help("begin the epoch again, or take an older state")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spots() -> impl Strategy<Value = Spot> {
+        let numbers = (
+            0..1_u64 << 20,
+            0..1_u64 << 40,
+            0..1_u64 << 20,
+            0..9999_u64,
+            0..9999_u64,
+        );
+        (numbers, 0..3_usize).prop_map(|((stretch, place, window, len, given), kind)| Spot {
+            stretch,
+            offset: [place / BLOCK * BLOCK, place, 0][kind],
+            skip: [0, 0, place][kind],
+            window,
+            len: len.max(given),
+            given,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_position_is_what_its_text_says(lanes in prop::collection::vec(spots(), 1..80), at in 0..80_usize, samples in any::<u64>()) {
+            let next = at % lanes.len();
+            for position in [Position::Spots { lanes, next }, Position::Samples(samples)] {
+                prop_assert_eq!(position.to_string().parse::<Position>().unwrap(), position);
+            }
+        }
+
+        #[test]
+        fn no_text_is_too_odd_to_be_refused(text in "[0-9]{0,3}:?[A-Za-z0-9+/]{0,40}") {
+            if let Ok(position) = text.parse::<Position>() {
+                prop_assert_eq!(position.to_string().parse::<Position>().unwrap(), position);
+            }
+        }
+    }
+
+    #[test]
+    fn sixty_four_lanes_of_large_shards_take_less_than_a_kilobyte() {
+        let spot = Spot {
+            stretch: 150,
+            offset: 1_000_000_000 / BLOCK * BLOCK,
+            skip: 0,
+            window: 1000,
+            len: 157,
+            given: 90,
+        };
+        let position = Position::Spots {
+            lanes: vec![spot; 64],
+            next: 63,
+        };
+        assert!(
+            position.to_string().len() < 1000,
+            "{}",
+            position.to_string().len()
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! A lane: shards, or parts of them, one after the other, and the order in which their samples leave.
+
+use std::collections::VecDeque;
+
+use super::feed::{Feed, ShardBytes};
+use crate::config::OnError;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::sample::order::Windows;
+use crate::sample::{Extent, Sample, SampleOptions, SampleReader};
+use crate::size::to_usize;
+use crate::store::Source;
+use crate::sync::{Arc, AtomicU64, Ordering};
+
+/// Neighbouring samples of one shard.
+#[derive(Debug, Clone)]
+pub struct Stretch {
+    /// The shard.
+    pub source: Source,
+    /// Which of its bytes.
+    pub extent: Extent,
+    /// So many samples are passed over first, because nobody knows where those behind them begin.
+    pub skip: u64,
+    /// So many follow, and not one less; none takes all that come.
+    pub take: Option<u64>,
+    /// Whether nothing may follow those.
+    pub is_last: bool,
+}
+
+impl Stretch {
+    /// All of a shard, however much that is.
+    #[must_use]
+    pub fn whole(source: Source) -> Self {
+        Self {
+            source,
+            extent: Extent::WHOLE,
+            skip: 0,
+            take: None,
+            is_last: false,
+        }
+    }
+}
+
+/// Where a lane stands: which window its samples leave from, where that begins, and how many have left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spot {
+    /// Which of the lane's stretches the window begins in; as many as there are at the lane's end.
+    pub stretch: u64,
+    /// Where in the shard it begins, in bytes.
+    pub offset: u64,
+    /// So many samples behind that.
+    pub skip: u64,
+    /// Which window it is.
+    pub window: u64,
+    /// How many samples it holds; 0 where none was read yet, so that it holds what its windows say.
+    pub len: u64,
+    /// How many of them have left.
+    pub given: u64,
+}
+
+/// What a lane has to do.
+#[derive(Debug)]
+pub struct LaneWork {
+    /// What it reads: from the beginning of the window of its spot on.
+    pub stretches: Vec<Stretch>,
+    /// The order in which its samples leave.
+    pub windows: Windows,
+    /// Where it stands when it begins.
+    pub spot: Spot,
+}
+
+/// What all lanes have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) options: SampleOptions,
+    /// How far back in its stream a lane may reach for a window.
+    pub(super) span_bytes: u64,
+    pub(super) ledger: Arc<Ledger>,
+}
+
+/// A lane that runs.
+#[derive(Debug)]
+pub(super) struct Lane {
+    bytes: ShardBytes,
+    /// See [`Feed::leased`].
+    leased: Arc<AtomicU64>,
+    stretches: std::vec::IntoIter<Stretch>,
+    /// So many stretches were begun, those included that came before what is to be done here.
+    begun: u64,
+    open: Option<OpenStretch>,
+    windows: Windows,
+    reading: Reading,
+    /// Samples of the window, in the order in which they leave.
+    ready: VecDeque<Sample>,
+    spot: Spot,
+    /// Where the next window begins.
+    next_at: Spot,
+    /// See [`Lane::limited_to`].
+    limited_to: Option<u64>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct OpenStretch {
+    reader: SampleReader<ShardBytes>,
+    url: Arc<str>,
+    /// Samples still to be passed over, and taken.
+    skip: u64,
+    take: Option<u64>,
+    is_last: bool,
+    /// Samples of the shard that were read, those passed over included.
+    read: u64,
+}
+
+impl Lane {
+    pub(super) fn new(feed: Feed, work: LaneWork, reading: Reading) -> Self {
+        let leased = feed.leased();
+        Self {
+            bytes: ShardBytes::new(feed),
+            leased,
+            begun: work.spot.stretch,
+            stretches: work.stretches.into_iter(),
+            open: None,
+            windows: work.windows,
+            reading,
+            ready: VecDeque::new(),
+            spot: work.spot,
+            next_at: work.spot,
+            limited_to: None,
+            is_over: false,
+        }
+    }
+
+    /// Where the lane stands behind the sample that was given last.
+    pub(super) fn spot(&self) -> Spot {
+        if self.ready.is_empty() {
+            self.next_at
+        } else {
+            self.spot
+        }
+    }
+
+    /// How many samples the smallest window had that memory cut short; none where all had what was asked for.
+    pub(super) fn limited_to(&self) -> Option<u64> {
+        self.limited_to
+    }
+
+    /// The next sample that leaves. None at the end of the lane.
+    ///
+    /// Where memory has no room for a window, it is cut short if it may, and else that is an error.
+    pub(super) fn next(&mut self, may_shorten: bool) -> Result<Option<Sample>> {
+        if self.windows.is_none() {
+            let sample = self.read()?;
+            if let Some(sample) = &sample {
+                self.next_at = self.behind(sample, 0);
+            }
+            return Ok(sample);
+        }
+        if self.ready.is_empty() {
+            self.fill(may_shorten)?;
+        }
+        let sample = self.ready.pop_front();
+        if sample.is_some() {
+            self.spot.given += 1;
+        }
+        Ok(sample)
+    }
+
+    /// Reads the next window whole, and puts it into the order in which it leaves.
+    fn fill(&mut self, may_shorten: bool) -> Result<()> {
+        self.spot = self.next_at;
+        let Spot {
+            window, len, given, ..
+        } = self.spot;
+        let wanted = if len > 0 {
+            len
+        } else {
+            self.windows.len_of(window)
+        };
+        let mut samples: Vec<Option<Sample>> = Vec::new();
+        let mut first = None;
+        while (samples.len() as u64) < wanted {
+            let Some(sample) = self.read()? else { break };
+            self.next_at = self.behind(&sample, window + 1);
+            samples.push(Some(sample));
+            // Measured in memory leased by the time the sample is whole: see `Feed::leased`.
+            let leased = self.leased.load(Ordering::Relaxed);
+            if leased - *first.get_or_insert(leased) <= self.reading.span_bytes {
+                continue;
+            }
+            if samples.len() as u64 == wanted {
+                break;
+            }
+            // One that was begun before is to hold what it held then.
+            if len > 0 || !may_shorten {
+                return Err(self.too_long(wanted));
+            }
+            let now = samples.len() as u64;
+            self.limited_to = Some(self.limited_to.map_or(now, |before| before.min(now)));
+            break;
+        }
+        self.spot.len = samples.len() as u64;
+        let order = self.windows.order(window, self.spot.len);
+        self.ready = order
+            .into_iter()
+            .skip(to_usize(given))
+            .filter_map(|place| samples.get_mut(place as usize).and_then(Option::take))
+            .collect();
+        Ok(())
+    }
+
+    /// The spot where the window `number` begins, right behind `sample`, which was read last.
+    fn behind(&self, sample: &Sample, number: u64) -> Spot {
+        let (offset, skip) = match &self.open {
+            Some(open) if open.reader.is_inflated() => (0, open.read),
+            _ => (sample.end_offset, 0),
+        };
+        Spot {
+            stretch: self.begun - 1,
+            offset,
+            skip,
+            window: number,
+            len: 0,
+            given: 0,
+        }
+    }
+
+    fn too_long(&self, wanted: u64) -> Error {
+        Error::new(
+            ErrorKind::LimitReached,
+            "shuffle",
+            "",
+            format!(
+                "a window of {wanted} samples of a lane does not fit into the {} bytes that it may take",
+                self.reading.span_bytes
+            ),
+        )
+        .with_help("raise `memory`, or shuffle among fewer samples: `shuffle`")
+    }
+
+    /// The next sample in the order of the shards. None at the end of the lane.
+    fn read(&mut self) -> Result<Option<Sample>> {
+        loop {
+            if self.open.is_none() && !self.begin()? {
+                return Ok(None);
+            }
+            let Some(open) = &mut self.open else {
+                return Ok(None);
+            };
+            let is_done = open.take == Some(0);
+            let next = if is_done && !open.is_last {
+                None
+            } else {
+                open.reader.next()
+            };
+            match next {
+                Some(Ok(_)) if is_done => return Err(stale(&open.url, "more")),
+                Some(Ok(sample)) => {
+                    open.read += 1;
+                    if open.skip > 0 {
+                        open.skip -= 1;
+                        continue;
+                    }
+                    if let Some(take) = &mut open.take {
+                        *take -= 1;
+                    }
+                    return Ok(Some(sample));
+                }
+                Some(Err(error)) => return Err(error),
+                None => self.end()?,
+            }
+        }
+    }
+
+    /// Begins the next stretch; says whether there is one.
+    fn begin(&mut self) -> Result<bool> {
+        if self.is_over {
+            return Ok(false);
+        }
+        let (Some(object), Some(stretch)) = (self.bytes.begin()?, self.stretches.next()) else {
+            self.is_over = true;
+            self.next_at = Spot {
+                stretch: self.begun,
+                ..Spot::default()
+            };
+            return Ok(false);
+        };
+        self.begun += 1;
+        let reader = SampleReader::within(
+            Arc::clone(&object.url),
+            stretch.extent,
+            object.len_bytes,
+            self.bytes.clone(),
+            self.reading.options.clone(),
+            &self.reading.ledger,
+        );
+        self.open = Some(OpenStretch {
+            reader,
+            url: object.url,
+            skip: stretch.skip,
+            take: stretch.take,
+            is_last: stretch.is_last,
+            read: 0,
+        });
+        Ok(true)
+    }
+
+    /// Ends the open stretch.
+    fn end(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        self.bytes.finish()?;
+        let missing = open.skip + open.take.unwrap_or(0);
+        if missing > 0 && self.reading.options.on_error == OnError::Raise {
+            return Err(stale(&open.url, "fewer"));
+        }
+        Ok(())
+    }
+}
+
+/// A shard is not what its index says.
+fn stale(url: &str, how: &str) -> Error {
+    Error::new(
+        ErrorKind::Changed,
+        "read",
+        url,
+        format!("it has {how} samples than its index says"),
+    )
+    .with_help("the index is of another version of the shard, or was made with another key rule: make it anew with `onecopy index`")
+}

@@ -5,8 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use super::names::{self, Named};
 use super::tar::{Damage, Entry, MISSING_EOF, Members};
-use super::{Duplicates, Field, Places, Sample, SampleOptions};
-use crate::buffer::Slice;
+use super::{Duplicates, Field, Pieces, Places, Sample, SampleOptions};
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Printable, Result};
 use crate::ledger::Ledger;
@@ -51,7 +50,7 @@ struct Open {
     dropped: Option<&'static str>,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
+impl<I: Pieces> SampleReader<I> {
     /// Reads `shard` from `bytes`: its content in order, in pieces of any size. `len_bytes` is the length of the object
     /// as the store told it; fewer bytes are then an error, and so are more.
     pub fn new(
@@ -83,6 +82,11 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
             hasher: RandomState::new(),
             usual_fields: 1,
         }
+    }
+
+    /// The members behind the samples.
+    pub(super) fn members(&mut self) -> &mut Members<I> {
+        &mut self.members
     }
 
     /// Goes on to the next sample, or to the end.
@@ -321,7 +325,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Iterator for SampleReader<I> {
+impl<I: Pieces> Iterator for SampleReader<I> {
     type Item = Result<Sample>;
 
     fn next(&mut self) -> Option<Self::Item> {

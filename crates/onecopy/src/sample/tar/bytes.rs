@@ -7,6 +7,7 @@ use super::inflate::{Codec, Inflater};
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
+use crate::sample::Pieces;
 use crate::sync::Arc;
 
 /// What the store gives, held against the length it promised.
@@ -23,7 +24,7 @@ pub(super) struct Raw<I> {
     pub(super) waited: Duration,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
+impl<I: Pieces> Raw<I> {
     fn new(inner: I, shard: Arc<str>, len_bytes: Option<u64>) -> Self {
         Self {
             inner,
@@ -43,7 +44,7 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
         }
         while !self.is_over {
             let start = Instant::now();
-            let next = self.inner.next();
+            let next = self.inner.next_piece();
             self.waited += start.elapsed();
             match next {
                 Some(Ok(slice)) if slice.is_empty() => {}
@@ -63,6 +64,16 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
             }
         }
         Ok(None)
+    }
+
+    /// Passes over up to `len` bytes without reading them, and says over how many.
+    fn pass_over(&mut self, len: u64) -> u64 {
+        if self.is_over || !self.held.is_empty() {
+            return 0;
+        }
+        let passed = self.inner.pass_over(len);
+        self.seen_bytes += passed;
+        passed
     }
 
     fn check_surplus(&mut self) -> Result<()> {
@@ -138,7 +149,7 @@ pub(super) enum Bytes<I> {
     Over,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Bytes<I> {
+impl<I: Pieces> Bytes<I> {
     pub(super) fn new(inner: I, shard: Arc<str>, len_bytes: Option<u64>, inflate: OpenHop) -> Self {
         Self::Unknown(Raw::new(inner, shard, len_bytes), inflate)
     }
@@ -160,6 +171,19 @@ impl<I: Iterator<Item = Result<Slice>>> Bytes<I> {
             }
             return next;
         }
+    }
+
+    /// Passes over up to `len` bytes without reading them, where they need not be inflated, and says over how many.
+    pub(super) fn pass_over(&mut self, len: u64) -> u64 {
+        match self {
+            Self::Plain(raw) => raw.pass_over(len),
+            Self::Unknown(..) | Self::Inflated(_) | Self::Over => 0,
+        }
+    }
+
+    /// Whether the shard is compressed, as far as it was looked at.
+    pub(super) fn is_inflated(&self) -> bool {
+        matches!(self, Self::Inflated(_))
     }
 
     fn look(&mut self) -> Result<()> {

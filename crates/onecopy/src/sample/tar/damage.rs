@@ -64,6 +64,18 @@ impl Damage {
         )
     }
 
+    /// A member of a kind that no shard holds.
+    pub(super) fn unsupported(typeflag: u8, offset: u64) -> Box<Self> {
+        let why = if typeflag == b'S' {
+            "a sparse member: sparse files are unsupported"
+        } else {
+            "a member that goes on from another volume: multi-volume archives are unsupported"
+        };
+        Self::new(ErrorKind::Unsupported, "unsupported_member", offset, why).with_help(
+            "write the shard again without the options --sparse and --multi-volume of tar",
+        )
+    }
+
     /// Adds what can be done about it.
     pub(super) fn with_help(mut self: Box<Self>, text: &'static str) -> Box<Self> {
         if let Self::Tar { help, .. } = &mut *self {

@@ -9,28 +9,21 @@
 use super::bytes::Bytes;
 use super::cursor::{BLOCK, Cursor, Got};
 use super::damage::Damage;
+use super::entry::{Entry, Passed};
 use super::header::{self, BadHeader};
 use super::not_a_tar::not_a_tar;
 use super::pax::{self, Pax};
 use crate::buffer::Slice;
-use crate::error::{ErrorKind, Result as OneResult};
+use crate::error::ErrorKind;
 use crate::ledger::Ledger;
 use crate::route::Hop;
+use crate::sample::Pieces;
 use crate::sync::Arc;
 
 /// The longest extended header taken: names and attributes are far shorter, and it is held in memory.
 const EXTENDED_BYTES: u64 = 1 << 20;
 
 type Result<T> = std::result::Result<T, Box<Damage>>;
-
-/// A regular member whose content comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sample) struct Entry {
-    /// Where its first header begins, extended ones included.
-    pub(in crate::sample) offset: u64,
-    /// The length of its content in bytes.
-    pub(in crate::sample) size: u64,
-}
 
 /// What extended headers say about the next member.
 #[derive(Debug, Default)]
@@ -61,9 +54,11 @@ pub(in crate::sample) struct Members<I> {
     /// The block taken last is a header that was not looked at yet.
     has_block: bool,
     is_over: bool,
+    /// Members that were taken from a source without contents.
+    passed: Vec<Passed>,
 }
 
-impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
+impl<I: Pieces> Members<I> {
     pub(in crate::sample) fn new(
         inner: I,
         shard: Arc<str>,
@@ -86,6 +81,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             is_half_marked: false,
             has_block: false,
             is_over: false,
+            passed: Vec::new(),
         }
     }
 
@@ -107,6 +103,17 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     /// Where the entry that was taken last ends, padding included.
     pub(in crate::sample) fn end_offset(&self) -> u64 {
         self.cursor.position() + self.padding_left
+    }
+
+    /// The members that were taken since the last call, where the source has no contents ([`Pieces::HAS_CONTENT`]).
+    pub(in crate::sample) fn take_passed(&mut self) -> Vec<Passed> {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Whether a reader may begin at any member: not where the tar is compressed, or where a header at its front gives
+    /// members that follow their size.
+    pub(in crate::sample) fn may_begin_anywhere(&self) -> bool {
+        !self.cursor.is_inflated() && self.default_size.is_none()
     }
 
     /// The next regular member. Its content is passed over unless it is taken.
@@ -131,11 +138,11 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
                     let global = self.pax_body(header.size, offset)?;
                     self.default_size = global.size.or(self.default_size);
                 }
-                b'S' | b'M' => return Err(unsupported(header.typeflag, offset)),
+                b'S' | b'M' => return Err(Damage::unsupported(header.typeflag, offset)),
                 flag => {
                     let (pax, name) = (extended.pax.take(), extended.long_name.take());
                     if pax.as_ref().is_some_and(|pax| pax.is_sparse) {
-                        return Err(unsupported(b'S', offset));
+                        return Err(Damage::unsupported(b'S', offset));
                     }
                     self.name_entry(pax.as_ref(), name);
                     let size = pax.and_then(|pax| pax.size).or(self.default_size);
@@ -158,6 +165,9 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     /// None, unless it crosses two slices that are no neighbours.
     pub(in crate::sample) fn take(&mut self, entry: Entry) -> Result<Slice> {
         self.content_left = 0;
+        if !I::HAS_CONTENT {
+            return self.pass(entry);
+        }
         match self.cursor.take(entry.size)? {
             Ok(bytes) => {
                 self.note_good();
@@ -165,6 +175,18 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             }
             Err(got) => Err(self.cut(entry.size, got)),
         }
+    }
+
+    /// Passes over the content of the entry given last, and notes where it lies.
+    fn pass(&mut self, entry: Entry) -> Result<Slice> {
+        let offset = self.cursor.position();
+        if let Got::Only(got) = self.cursor.skip(entry.size)? {
+            return Err(self.cut(entry.size, got));
+        }
+        self.note_good();
+        let passed = Passed::new(&self.name, offset, entry.size);
+        self.passed.push(passed);
+        Ok(Slice::empty())
     }
 
     /// Takes blocks up to the next header, and says where it is. None at a clean end.
@@ -375,14 +397,4 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
 fn padding(size: u64) -> u64 {
     let block = BLOCK as u64;
     (block - size % block) % block
-}
-
-fn unsupported(typeflag: u8, offset: u64) -> Box<Damage> {
-    let why = if typeflag == b'S' {
-        "a sparse member: sparse files are unsupported"
-    } else {
-        "a member that goes on from another volume: multi-volume archives are unsupported"
-    };
-    Damage::new(ErrorKind::Unsupported, "unsupported_member", offset, why)
-        .with_help("write the shard again without the options --sparse and --multi-volume of tar")
 }

@@ -25,7 +25,10 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::Recursive => "--recursive",
         Setting::DryRun => "--dry-run",
         Setting::MaxDelete => "--max-delete",
-        Setting::Route | Setting::Require | Setting::Device | Setting::Duplicates => return None,
+        Setting::Duplicates => "--duplicates",
+        Setting::Out => "--out",
+        Setting::Force => "--force",
+        Setting::Route | Setting::Require | Setting::Device => return None,
     };
     Some(value.map_or_else(|| flag.to_owned(), |value| format!("{flag} {value}")))
 }

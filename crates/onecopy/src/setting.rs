@@ -56,11 +56,15 @@ pub enum Setting {
     DryRun,
     /// How much a sync may delete.
     MaxDelete,
+    /// Where an index goes.
+    Out,
+    /// Whether an index is made anew, whatever is there.
+    Force,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -85,6 +89,8 @@ impl Setting {
         Self::Recursive,
         Self::DryRun,
         Self::MaxDelete,
+        Self::Out,
+        Self::Force,
     ];
 
     /// Its name in texts.
@@ -115,6 +121,8 @@ impl Setting {
             Self::Recursive => "recursive",
             Self::DryRun => "dry_run",
             Self::MaxDelete => "max_delete",
+            Self::Out => "out",
+            Self::Force => "force",
         }
     }
 

@@ -2,6 +2,7 @@
 //! engine.
 
 mod examples;
+mod index;
 mod transfer;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 use onecopy::config::{AddressingStyle, OnError, Secret};
 
+pub(crate) use index::IndexArgs;
 pub(crate) use transfer::{CpArgs, CpFlags, RunArgs, SyncArgs, TransferArgs};
 
 /// Training data from object storage into memory, in as few copies as the machine allows.
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Sync(SyncArgs),
     /// Carry out cp and sync commands, one a line
     Run(RunArgs),
+    /// Count the samples of shards, and note where each begins
+    Index(IndexArgs),
     /// Run a part of the path and print its ledger
     Bench(BenchArgs),
 }

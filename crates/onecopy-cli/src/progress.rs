@@ -31,6 +31,12 @@ impl Progress {
         self.bar(doing, total, template)
     }
 
+    /// Counts shards, up to a total that is told later.
+    pub(crate) fn shards(&self, doing: &'static str) -> Bar {
+        let template = "{msg} {bar:30} {human_pos} of {human_len} shards, {per_sec} {elapsed}";
+        self.bar(doing, Some(0), template)
+    }
+
     /// Counts bytes.
     pub(crate) fn bytes(&self, doing: &'static str) -> Bar {
         let template = "{msg} {spinner} {binary_bytes}, {decimal_bytes_per_sec} {elapsed}";
@@ -76,6 +82,11 @@ pub(crate) struct Bar(ProgressBar);
 impl Bar {
     pub(crate) fn add(&self, count: u64) {
         self.0.inc(count);
+    }
+
+    /// Tells how many there are.
+    pub(crate) fn of(&self, total: u64) {
+        self.0.set_length(total);
     }
 
     /// Runs `print` with the bar out of the way.

@@ -25,10 +25,12 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::Recursive => "--recursive",
         Setting::DryRun => "--dry-run",
         Setting::MaxDelete => "--max-delete",
+        Setting::Duplicates => "--duplicates",
+        Setting::Out => "--out",
+        Setting::Force => "--force",
         Setting::Route
         | Setting::Require
         | Setting::Device
-        | Setting::Duplicates
         | Setting::Tail
         | Setting::Lanes
         | Setting::Index

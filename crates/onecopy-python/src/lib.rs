@@ -29,6 +29,7 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<order::Order>()?;
     module.add_class::<order::Spots>()?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::plan, module)?)?;
     module.add_function(wrap_pyfunction!(settings::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(log::drain_log, module)?)

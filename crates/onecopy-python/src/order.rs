@@ -47,6 +47,14 @@ impl Order {
         self.0.counted.is_some()
     }
 
+    /// The samples that come twice, or not at all: which shard, counted from 0, from which sample on, up to before which.
+    #[getter]
+    fn odd(&self) -> Vec<(usize, u64, u64)> {
+        let totals = self.0.counted.iter();
+        let odd = totals.flat_map(|of| &of.odd);
+        odd.map(|of| (of.shard, of.from, of.to)).collect()
+    }
+
     /// Samples in the shards, samples that all ranks give, steps, samples that come twice, samples that do not come.
     #[getter]
     fn totals(&self) -> (u64, u64, u64, u64, u64) {

@@ -13,6 +13,8 @@ use onecopy::{Error, ErrorKind, Loader, size};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
+use crate::order::Order;
+use crate::wait::interruptible;
 
 /// The attributes of `onecopy._settings.Settings`, read at once.
 #[derive(FromPyObject)]
@@ -45,6 +47,7 @@ pub(crate) struct Settings {
     device: String,
     epoch: u64,
     part: (u64, u64, u64, u64),
+    index: Option<String>,
     lanes: Option<u64>,
     lane_groups: Option<u64>,
     window: Option<u64>,
@@ -110,6 +113,7 @@ impl Settings {
                 worker,
                 workers,
             })
+            .index(self.index.clone())
             .lanes(self.lanes, self.lane_groups)
             .window(self.window)
             .step(self.step)
@@ -202,6 +206,24 @@ pub(crate) fn check(py: Python<'_>, settings: Settings) -> PyResult<()> {
         .loader()
         .map(drop)
         .map_err(|error| to_py(py, error))
+}
+
+/// Says what a run would be, before the first byte of the data is read: how it is ordered, then lanes of this process, bytes,
+/// ranges, bytes of a range, of the pool, and of batches on their way.
+#[pyfunction]
+pub(crate) fn plan(py: Python<'_>, settings: Settings) -> PyResult<(Order, [u64; 6])> {
+    let loader = settings.loader().map_err(|error| to_py(py, error))?;
+    let plan = interruptible(py, "plan", move || loader.plan())?;
+    let plan = plan.map_err(|error| to_py(py, error))?;
+    let numbers = [
+        plan.lanes_here,
+        plan.bytes,
+        plan.ranges,
+        plan.range_bytes,
+        plan.pool_bytes,
+        plan.batch_bytes,
+    ];
+    Ok((Order(plan.order), numbers))
 }
 
 /// Reads a size as people write it, in bytes.

@@ -21,8 +21,12 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
             ))
         }
         Setting::Size => value.map(|size| format!("decode(\"rgb\", size={size})")),
-        // Of the command's only: the package copies no whole objects.
-        Setting::Recursive | Setting::DryRun | Setting::MaxDelete => None,
+        // Of the command's only: the package copies no whole objects and makes no indexes.
+        Setting::Recursive
+        | Setting::DryRun
+        | Setting::MaxDelete
+        | Setting::Out
+        | Setting::Force => None,
         Setting::EndpointUrl
         | Setting::Region
         | Setting::Profile

@@ -18,6 +18,7 @@
 //! | [`pipeline`] | runs it all: stages, bounded queues, stop and join |
 //! | [`loader`] | the front door |
 //! | [`transfer`] | beside the flow: whole objects and files, from one place to another |
+//! | [`pack`] | beside the flow: indexes of shards |
 //!
 //! `docs/ARCHITECTURE.md` says which room may import which; a test holds the code against it.
 
@@ -30,6 +31,7 @@ pub mod error;
 mod fuzzing;
 pub mod ledger;
 pub mod loader;
+pub mod pack;
 pub mod pipeline;
 pub mod route;
 pub mod sample;

@@ -68,11 +68,15 @@ pub enum Setting {
     DryRun,
     /// How much a sync may delete.
     MaxDelete,
+    /// Where an index goes.
+    Out,
+    /// Whether an index is made anew, whatever is there.
+    Force,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -103,6 +107,8 @@ impl Setting {
         Self::Recursive,
         Self::DryRun,
         Self::MaxDelete,
+        Self::Out,
+        Self::Force,
     ];
 
     /// Its name in texts.
@@ -139,6 +145,8 @@ impl Setting {
             Self::Recursive => "recursive",
             Self::DryRun => "dry_run",
             Self::MaxDelete => "max_delete",
+            Self::Out => "out",
+            Self::Force => "force",
         }
     }
 

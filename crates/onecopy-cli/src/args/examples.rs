@@ -37,6 +37,19 @@ Examples:
 
 Ends with 0 if every byte was written, 2 if not.";
 
+pub(super) const INDEX: &str = "\
+Examples:
+  onecopy index s3://bucket/train/
+  onecopy index 's3://bucket/train-{000..099}.tar' --json
+  onecopy index 'gs://bucket/train-{000..099}.tar' --out s3://bucket/indexes/
+  onecopy index shards/ --key-rule last-dot --force
+
+Writes index.json beside the shards, in the form of wids, and for each shard NAME.idx, in the form of
+DALI. Reads headers only where members are long. Started again, it goes on where it ended, and takes
+over what is known of shards that are the same.
+Ends with 0 if all was indexed, 1 if some shards failed or parts of them were left out, 2 if it could
+not run.";
+
 pub(super) const BENCH: &str = "\
 Examples:
   onecopy bench 's3://bucket/train-{000..099}.tar'

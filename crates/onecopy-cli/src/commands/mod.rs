@@ -8,6 +8,7 @@ mod cat;
 mod cp;
 mod demo;
 mod figures;
+mod index;
 mod ls;
 mod run;
 mod sync;
@@ -66,6 +67,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Outcome> {
         Command::Cp(args) => cp::run(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Sync(args) => sync::run(&args, context),
+        Command::Index(args) => index::run(&args, context),
         Command::Bench(args) => bench::run(&args, context),
     }
 }

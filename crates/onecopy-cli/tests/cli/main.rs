@@ -7,6 +7,7 @@ mod command;
 mod cp;
 mod demo;
 mod endings;
+mod index;
 mod limits;
 mod ls;
 mod run;

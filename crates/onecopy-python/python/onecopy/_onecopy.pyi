@@ -18,6 +18,7 @@ __all__ = [
     "check",
     "drain_log",
     "parse_size",
+    "plan",
     "run_command",
 ]
 
@@ -89,6 +90,8 @@ class _Settings(Protocol):
     def epoch(self) -> int: ...
     @property
     def part(self) -> tuple[int, int, int, int]: ...
+    @property
+    def index(self) -> str | None: ...
     @property
     def lanes(self) -> int | None: ...
     @property
@@ -182,6 +185,10 @@ class Order:
     @property
     def is_counted(self) -> bool:
         """Whether samples are counted. Else the totals are 0."""
+
+    @property
+    def odd(self) -> list[tuple[int, int, int]]:
+        """Which samples come twice, or not at all: shard, from which on, up to before which."""
 
     @property
     def totals(self) -> tuple[int, int, int, int, int]:
@@ -289,6 +296,16 @@ class RunningLedger:
 
 def check(settings: _Settings) -> None:
     """Raise where the engine does not know a word of ``settings``. Reads nothing."""
+
+def plan(settings: _Settings) -> tuple[Order, list[int]]:
+    """Return what a run would be, before the first byte of the data is read.
+
+    Returns
+    -------
+    tuple
+        How it is ordered; and lanes of this process, bytes, ranges, and bytes of a range, of the
+        pool and of batches on their way.
+    """
 
 def parse_size(text: str) -> int:
     """Return the size that ``text`` ("2GiB", "500MB") means, in bytes."""

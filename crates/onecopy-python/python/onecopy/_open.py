@@ -42,6 +42,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     decode_threads: int | None = None,
     key_rule: KeyRule = "first-dot",
     duplicates: Duplicates = "error",
+    index: str | os.PathLike[str] | None = None,
     lanes: int | None = None,
     rank: int | None = None,
     world_size: int | None = None,
@@ -92,6 +93,11 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         Which dot of a file name ends the key.
     duplicates
         What to do where a sample has the same field twice.
+    index
+        The ``index.json`` that ``onecopy index`` has written, or one of wids or Megatron-Energon:
+        how many samples each shard has, and where they begin. Needed where several ranks are to
+        make the same number of steps; with it a run goes on in mid-epoch on any number of ranks,
+        and without reading again what came before.
     lanes
         How many streams of shards are read side by side and give their samples in turn. The order
         depends on it. Each number of ranks that is to share the data must divide it. None takes 64
@@ -161,6 +167,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         decode_threads=optional(_options.positive, "decode_threads", decode_threads),
         key_rule=_options.choice("key_rule", key_rule, KeyRule),
         duplicates=_options.choice("duplicates", duplicates, Duplicates),
+        index=optional(_options.path, "index", index),
         lanes=optional(_options.positive, "lanes", lanes),
     )
     ranks = Wish(

@@ -49,6 +49,7 @@ class Settings:
     epoch: int = 0
     part: tuple[int, int, int, int] = (0, 1, 0, 1)
     """Which rank of how many, and which of its workers of how many."""
+    index: str | None = None
     lanes: int | None = None
     lane_groups: int | None = None
     window: int | None = None

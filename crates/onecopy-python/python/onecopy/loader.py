@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from onecopy import _onecopy, _options, _steps
+from onecopy import _onecopy, _options, _steps, plan
 from onecopy import torch as _torch
 from onecopy._arrays import chosen
 from onecopy._chain import Chain
@@ -16,6 +16,7 @@ from onecopy._steps import Collate, Map, Select
 from onecopy.errors import InvalidInputError, told
 from onecopy.iterator import LoaderIterator, Pass
 from onecopy.ledger import Ledger
+from onecopy.plan import Plan
 
 _URLS_SHOWN = 3
 """URLs in a ``repr``; lists of shards have thousands."""
@@ -345,31 +346,55 @@ class Loader(Iterable[Any]):
         is_going_on = state is not None and _torch.worker() is None
         return LoaderIterator(self._begin(state), self._begin if is_going_on else None)
 
-    def _begin(self, state: State | None = None) -> Pass:
-        """Begin the next epoch, or go on with that of ``state``."""
-        epoch = self._epoch
-        self._epoch += 1
-        settings = self._chain.settings
+    def plan(self) -> Plan:
+        """Say what the next iteration of this process would be, before the first byte of the data.
+
+        It looks up what is there, as an iteration does, and reads the index where there is one.
+
+        Returns
+        -------
+        Plan
+            Steps, coverage, memory and requests.
+
+        Raises
+        ------
+        InvalidInputError
+            Where data, ranks and batches do not go together, with what to do.
+        """
+        chain = self._chain_of(self._epoch, self._state)
+        return plan.of(*_onecopy.plan(chain.divided()[0]))
+
+    def _chain_of(self, epoch: int, state: State | None) -> Chain:
+        """Return what is read in the epoch, by this process, from ``state`` on."""
         ranks = self._chain.ranks.found()
         worker = _torch.worker() or _torch.Worker(index=0, count=1, base_seed=0)
         if not self._is_epoch_set:
             epoch += worker.base_seed
-        part = (ranks.rank, ranks.count, worker.index, worker.count)
-        settings = replace(settings, epoch=epoch % 2**64, part=part)
-        position = None if state is None else state.position
-        if state is not None and position is not None:
+        settings = replace(
+            self._chain.settings,
+            epoch=epoch % 2**64,
+            part=(ranks.rank, ranks.count, worker.index, worker.count),
+        )
+        if state is not None and state.position is not None:
             settings = replace(
                 settings,
-                position=position,
+                position=state.position,
                 lanes=state.lanes,
                 lane_groups=state.groups,
                 window=state.window,
             )
-        chain = replace(self._chain, settings=settings)
+        return replace(self._chain, settings=settings)
+
+    def _begin(self, state: State | None = None) -> Pass:
+        """Begin the next epoch, or go on with that of ``state``."""
+        chain = self._chain_of(self._epoch, state)
+        self._epoch += 1
+        settings = chain.settings
+        part, position = settings.part, settings.position
         load = _onecopy.Load(chain.divided()[0])
         tail = chain.divided()[0].tail or "short"
         progress = Progress(
-            epoch=epoch,
+            epoch=settings.epoch,
             order=load.order,
             spots=load.spots,
             shuffle=settings.shuffle,

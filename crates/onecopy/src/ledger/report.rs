@@ -117,7 +117,21 @@ pub struct Skipped {
     pub by_cause: BTreeMap<String, u64>,
 }
 
+/// Adds counts to counts, name by name.
+pub(super) fn add(counts: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
+    for (name, count) in more {
+        *counts.entry(name).or_default() += count;
+    }
+}
+
 impl Skipped {
+    /// Adds what was left out elsewhere.
+    pub(super) fn add(&mut self, more: Self) {
+        self.samples += more.samples;
+        self.shards += more.shards;
+        add(&mut self.by_cause, more.by_cause);
+    }
+
     /// Whether nothing was left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -34,6 +34,17 @@ struct HopCount {
     busy_nanos: AtomicU64,
 }
 
+impl HopCount {
+    fn add(&self, more: &Self) {
+        let add = |to: &AtomicU64, from: &AtomicU64| {
+            to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed)
+        };
+        add(&self.bytes, &more.bytes);
+        add(&self.calls, &more.calls);
+        add(&self.busy_nanos, &more.busy_nanos);
+    }
+}
+
 /// What is not counted by atomics: rare events, with names.
 #[derive(Debug, Default)]
 pub(super) struct Events {
@@ -201,6 +212,17 @@ impl Ledger {
     /// Notes a wish that was not granted.
     pub fn fell_back(&self, fallback: Fallback) {
         self.events.lock().fallbacks.push(fallback);
+    }
+
+    /// Takes over what another ledger counted of hops, warnings and what was left out: that of a part of this work.
+    pub(crate) fn take_over(&self, part: &Self) {
+        for (count, more) in self.hops.iter().zip(&part.hops) {
+            count.add(more);
+        }
+        let report = part.report();
+        let events = &mut *self.events.lock();
+        events.skipped.add(report.skipped);
+        report::add(&mut events.warnings, report.warnings);
     }
 
     /// Notes the size of the pool and how much of it is locked in memory.

@@ -1,33 +1,32 @@
 //! The front door: URLs and settings in, batches and the ledger of what happened out.
 
+mod arrange;
+mod indexed;
 mod load;
 mod memory;
 mod order;
+mod outlook;
 mod position;
 mod route;
 
 pub use load::Load;
 use load::Network;
 pub use order::{Counted, LANES, Order, Totals};
+pub use outlook::Outlook;
 pub use position::Position;
 
 use tokio::runtime::Runtime;
 
 use crate::batch::{BatchPlan, Fields};
-use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
-use crate::config::{LoadConfig, OnError};
+use crate::config::LoadConfig;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::Ledger;
-use crate::pipeline::{Batches, Buffers, Samples, Work};
+use crate::pipeline::{Batches, Buffers, Samples};
 use crate::sample::SampleOptions;
 use crate::sample::decode::Decoder;
 use crate::sample::order::{Part, Tail};
-use crate::store::{Absent, resolve_with, shown_url};
-use crate::sync::{Arc, runtime_named};
-use memory::Memory;
-use order::Wish;
-use route::{choose, hop_of};
+use crate::store::shown_url;
+use crate::sync::runtime_named;
 
 /// A shuffle buffer, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +56,7 @@ pub struct Loader {
     step: Option<u64>,
     tail: Option<Tail>,
     counted: Option<Counted>,
+    index: Option<String>,
     position: Option<Position>,
 }
 
@@ -82,6 +82,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         step: None,
         tail: None,
         counted: None,
+        index: None,
         position: None,
     }
 }
@@ -184,7 +185,14 @@ impl Loader {
         self
     }
 
-    /// How many samples each source has, in the order in which URLs name or stores list them.
+    /// Takes from the index at `url` how many samples each source has, and where they begin: one of `onecopy index`, of wids, or
+    /// of Megatron-Energon.
+    pub fn index(mut self, url: Option<String>) -> Self {
+        self.index = url;
+        self
+    }
+
+    /// How many samples each source has, in the order in which URLs name or stores list them; in place of an index.
     pub fn counted(mut self, counted: Option<Counted>) -> Self {
         self.counted = counted;
         self
@@ -205,6 +213,7 @@ impl Loader {
         let in_order = Self {
             lanes: Some(1),
             counted: None,
+            index: None,
             ..self
         };
         let (work, order, runtime, ledger) = in_order.prepare()?;
@@ -251,7 +260,8 @@ impl Loader {
         }
         let (mut plan, on_error) = (self.plan.clone(), self.config.on_error);
         // Where samples are counted, those that are dropped are not even read.
-        plan.is_dropping_last = self.counted.is_none() && self.tail_wanted() == Tail::Drop;
+        let is_counted = self.counted.is_some() || self.index.is_some();
+        plan.is_dropping_last = !is_counted && self.tail_wanted() == Tail::Drop;
         let (work, order, runtime, ledger) = self.prepare()?;
         let output = work.batches(runtime.handle(), plan, on_error)?;
         Ok(Load {
@@ -271,66 +281,14 @@ impl Loader {
         self.tail.unwrap_or(usual)
     }
 
-    fn prepare(self) -> Result<(Work, Order, Runtime, Arc<Ledger>)> {
-        let (route, fallback) = choose(self.config.route)?;
-        let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
-        if let Some(fallback) = fallback {
-            ledger.fell_back(fallback);
-        }
-        let runtime = runtime()?;
-        // A file that is not there is a lost shard as an object in S3 is, where the policy passes over it.
-        let absent = match self.config.on_error {
-            OnError::Raise => Absent::Refused,
-            OnError::Warn | OnError::Skip => Absent::Kept,
-        };
-        let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
-        let sources = runtime.block_on(found)?;
-        let hop = ledger.hop(hop_of(&sources));
-        let wish = Wish {
-            part: self.part,
-            lanes: self.lanes,
-            groups: self.groups,
-            tail: self.tail_wanted(),
-            epoch: self.epoch,
-            shuffle: self.shuffle.map(|wish| (wish.capacity as u64, wish.seed)),
-            window: self.window,
-            batch: self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64),
-            counted: self.counted,
-            position: self.position,
-            pool_bytes: Memory::plan(&self.config, 1)?.pool_bytes,
-        };
-        let plan = wish.plan(sources)?;
-        let memory = Memory::plan(&self.config, plan.lanes.len().max(1))?;
-        let lock: Arc<dyn PageLock> = if self.config.is_locking {
-            Arc::new(Mlock)
-        } else {
-            Arc::new(NoLock)
-        };
-        let pools = Pool::shared(
-            memory.pool_bytes,
-            memory.slab_bytes,
-            plan.lanes.len().max(1),
-            Arc::clone(&lock),
-            &ledger,
-        )?;
-        let mut options = self.options;
-        options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes());
-        let work = Work {
-            lanes: plan.lanes.into_iter().zip(pools).collect(),
-            turns: plan.turns,
-            span_bytes: memory.shuffle_bytes(),
-            is_marking: true,
-            recycler: Recycler::new(memory.kept_bytes(), lock, &ledger),
-            batch_bytes: memory.batch_bytes,
-            range_bytes: memory.range_bytes,
-            is_joining: memory.is_joining,
-            decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
-            options,
-            limit: self.limit,
-            hop,
-            ledger: Arc::clone(&ledger),
-        };
-        Ok((work, plan.order, runtime, ledger))
+    /// Looks at the data, and says what a run would be, before the first byte of it is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::run`].
+    pub fn plan(self) -> Result<Outlook> {
+        let arranged = self.arrange()?;
+        Ok(Outlook::of(&arranged.plan, &arranged.memory))
     }
 }
 

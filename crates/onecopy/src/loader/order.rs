@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::Position;
+use super::memory::Memory;
+use crate::config::LoadConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{LaneWork, Spot, Stretch, Turns};
 use crate::sample::Extent;
@@ -28,7 +30,8 @@ pub struct Counted {
 
 /// How an epoch is ordered, as asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct Wish<'a> {
+    pub(super) config: &'a LoadConfig,
     pub(super) part: Part,
     pub(super) lanes: Option<u64>,
     pub(super) groups: Option<u64>,
@@ -40,9 +43,7 @@ pub(super) struct Wish {
     pub(super) window: Option<u64>,
     /// Samples of a batch of one rank.
     pub(super) batch: u64,
-    pub(super) counted: Option<Counted>,
     pub(super) position: Option<Position>,
-    pub(super) pool_bytes: usize,
 }
 
 /// How an epoch is ordered. Whoever goes on with it later needs the same of each.
@@ -84,14 +85,21 @@ pub(super) struct Plan {
     pub(super) order: Order,
     pub(super) lanes: Vec<LaneWork>,
     pub(super) turns: Turns,
+    /// Where memory has no room for what was asked for: among how many samples is shuffled, and among how many was wanted.
+    pub(super) limited: Option<(u64, u64)>,
 }
 
-impl Wish {
-    /// Divides `sources` into lanes.
-    pub(super) fn plan(&self, sources: Vec<Source>) -> Result<Plan> {
+impl Wish<'_> {
+    /// Divides `sources` into lanes. `find_starts` finds out where the samples of some shards begin, if it can.
+    pub(super) fn plan(
+        &self,
+        sources: Vec<Source>,
+        counted: Option<Counted>,
+        find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
+    ) -> Result<Plan> {
         let dataset = dataset_of(&sources);
-        match &self.counted {
-            Some(counted) => self.by_count(&sources, counted, dataset),
+        match counted {
+            Some(counted) => self.by_count(&sources, counted, dataset, find_starts),
             None => self.by_shard(sources, dataset),
         }
     }
@@ -108,26 +116,52 @@ impl Wish {
         })
     }
 
+    /// The window of a lane, of `lanes` in all, as far as the memory of one process has room for it.
+    fn fitting_window(&self, lanes: u64, sources: &[Source], counted: &Counted) -> Result<u64> {
+        let asked = self.window(lanes);
+        if self.window.is_some() || asked == 1 {
+            return Ok(asked);
+        }
+        let own = to_usize(lanes / (self.part.ranks * self.part.workers)).max(1);
+        let span_bytes = Memory::plan(self.config, own)?.shuffle_bytes();
+        let per_sample =
+            |(source, &samples): (&Source, &u64)| source.object.len_bytes?.checked_div(samples);
+        let most = sources
+            .iter()
+            .zip(&counted.samples)
+            .filter_map(per_sample)
+            .max();
+        // Some samples are larger than others: a window that turns out not to fit is an error.
+        let fit = most.and_then(|most| (span_bytes / 4 * 3).checked_div(most));
+        Ok(fit.map_or(asked, |fit| asked.min(fit).max(1)))
+    }
+
     /// So many lanes, of `most`, as the memory has room for; a power of two.
-    fn fitting_lanes(&self, most: u64) -> u64 {
-        let fit = (self.pool_bytes / LANE_BYTES) as u64;
+    fn fitting_lanes(&self, most: u64) -> Result<u64> {
+        let fit = (Memory::plan(self.config, 1)?.pool_bytes / LANE_BYTES) as u64;
         let most = most.min(fit).max(1);
-        1 << most.ilog2()
+        Ok(1 << most.ilog2())
     }
 
     /// Where samples are counted: every sample once, and the same number of steps for everybody.
-    fn by_count(&self, sources: &[Source], counted: &Counted, dataset: u64) -> Result<Plan> {
+    fn by_count(
+        &self,
+        sources: &[Source],
+        mut counted: Counted,
+        dataset: u64,
+        find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
+    ) -> Result<Plan> {
         let groups = self.groups.unwrap_or(self.part.workers);
-        let lanes = self
-            .lanes
-            .unwrap_or_else(|| match (self.is_divided(), self.shuffle) {
-                (true, _) => LANES.next_multiple_of(groups.max(1)),
-                (false, Some(_)) => self.fitting_lanes(LANES),
-                (false, None) => 1,
-            });
+        let lanes = match (self.lanes, self.is_divided(), self.shuffle) {
+            (Some(lanes), _, _) => lanes,
+            (None, true, _) => LANES.next_multiple_of(groups.max(1)),
+            (None, false, Some(_)) => self.fitting_lanes(LANES)?,
+            (None, false, None) => 1,
+        };
         let batch = self.batch.saturating_mul(self.part.ranks);
         let grid = Grid::new(batch, lanes, groups)?;
-        let window = self.window(lanes);
+        grid.check(self.part)?;
+        let window = self.fitting_window(lanes, sources, &counted)?;
         let shuffle = self.shuffle.map(|(_, seed)| (window, seed));
         let epoch = Epoch::new(&counted.samples, grid, self.tail, shuffle, self.epoch)?;
         epoch.check(self.part)?;
@@ -142,30 +176,28 @@ impl Wish {
                 epoch.samples()
             )));
         }
-        let cut = |segment| stretch(sources, counted, segment);
-        let lane = |lane| {
-            let given = grid.taken(lane, from);
-            let len = epoch.lane_len(lane);
-            let window = epoch.windows(lane).around(given);
-            let spot = Spot {
-                window: window.number,
-                len: if given < len {
-                    window.len.min(len - window.start)
-                } else {
-                    0
-                },
-                given: given - window.start,
-                ..Spot::default()
-            };
-            let start = if given < len { window.start } else { len };
-            LaneWork {
-                stretches: epoch.lane(lane, start).into_iter().map(cut).collect(),
-                windows: epoch.windows(lane),
-                spot,
-            }
+        let lanes_here: Vec<(Spot, Windows, Vec<Segment>)> = grid
+            .lanes_of(self.part)
+            .map(|lane| lane_from(&epoch, lane, from))
+            .collect();
+        let segments = lanes_here.iter().flat_map(|(_, _, segments)| segments);
+        let is_part = |of: &&Segment| of.from > 0 || of.to < counted.samples[of.shard];
+        let mut parts: Vec<usize> = segments.filter(is_part).map(|of| of.shard).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        find_starts(&mut counted, &parts)?;
+        let work = |(spot, windows, segments): (Spot, Windows, Vec<Segment>)| LaneWork {
+            stretches: segments
+                .into_iter()
+                .map(|segment| stretch(sources, &counted, segment))
+                .collect(),
+            windows,
+            spot,
         };
+        let asked = self.window(lanes);
         Ok(Plan {
-            lanes: grid.lanes_of(self.part).map(lane).collect(),
+            limited: (window < asked).then(|| (window * lanes, asked * lanes)),
+            lanes: lanes_here.into_iter().map(work).collect(),
             turns: Turns::Grid {
                 grid,
                 part: self.part,
@@ -218,10 +250,11 @@ impl Wish {
             .skip(to_usize(part.worker))
             .step_by(to_usize(part.workers).max(1));
         let own: Vec<Source> = own.collect();
-        let lanes = self.lanes.unwrap_or_else(|| match self.shuffle {
-            Some(_) => self.fitting_lanes(LANES.min(own.len() as u64)),
-            None => 1,
-        });
+        let lanes = match (self.lanes, self.shuffle) {
+            (Some(lanes), _) => lanes,
+            (None, Some(_)) => self.fitting_lanes(LANES.min(own.len() as u64))?,
+            (None, None) => 1,
+        };
         let (spots, next) = match &self.position {
             None => (vec![Spot::default(); to_usize(lanes)], 0),
             Some(Position::Spots { lanes, next }) => (lanes.clone(), *next),
@@ -248,6 +281,7 @@ impl Wish {
             spot,
         };
         Ok(Plan {
+            limited: None,
             lanes: spots.into_iter().enumerate().map(lane).collect(),
             turns: Turns::Round { next },
             order: Order {
@@ -260,6 +294,23 @@ impl Wish {
             },
         })
     }
+}
+
+/// Where a lane stands behind the first `from` samples of the epoch, and what it reads from there on.
+fn lane_from(epoch: &Epoch, lane: u64, from: u64) -> (Spot, Windows, Vec<Segment>) {
+    let (given, len) = (epoch.grid().taken(lane, from), epoch.lane_len(lane));
+    let windows = epoch.windows(lane);
+    if given >= len {
+        return (Spot::default(), windows, Vec::new());
+    }
+    let window = windows.around(given);
+    let spot = Spot {
+        window: window.number,
+        len: window.len.min(len - window.start),
+        given: given - window.start,
+        ..Spot::default()
+    };
+    (spot, windows, epoch.lane(lane, window.start))
 }
 
 /// The shards of a lane, from `spot` on.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  slices of a shard
+//!   | pieces.rs       where the bytes come from, and whether contents are wanted
 //!   | tar/bytes.rs    told by magic: plain, gzip, zstd; the whole length must come
 //!   | tar/cursor.rs   512-byte blocks and members, as parts of the slices
 //!   | tar/members.rs  headers of every dialect; every kind of damage is an error with its offset
@@ -11,14 +12,19 @@
 //!  Sample --order/--> Sample --decode/--> values in the batch
 //! ```
 //!
+//! Beside it, `index/` says how many samples shards have and where each begins, without reading them.
+//!
 //! Hops here: straddle, inflate, decode, gather. May import: store (trait only), buffer, ledger. Absent: the network,
 //! batches, threads, and any copy of a member that lies in one slice.
 
 pub mod decode;
 mod extent;
+mod hashed;
+pub mod index;
 mod names;
 mod options;
 pub mod order;
+mod pieces;
 mod places;
 mod reader;
 mod tar;
@@ -26,6 +32,7 @@ mod tar;
 pub use extent::Extent;
 pub use options::{Duplicates, KeyRule, SampleOptions};
 pub use order::order_shards;
+pub use pieces::Pieces;
 pub(crate) use places::Places;
 pub use reader::SampleReader;
 

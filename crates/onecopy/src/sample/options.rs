@@ -14,6 +14,17 @@ pub enum KeyRule {
     LastDot,
 }
 
+impl KeyRule {
+    /// The name that flags and indexes have for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FirstDot => "first-dot",
+            Self::LastDot => "last-dot",
+        }
+    }
+}
+
 impl FromStr for KeyRule {
     type Err = String;
 

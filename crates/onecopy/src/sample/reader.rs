@@ -1,12 +1,12 @@
 //! Members to samples. Whatever is wrong is an error, or, where the user asked for it, counted and passed over.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 
+use super::hashed::Plain;
 use super::names::{self, Named};
 use super::tar::{Damage, Entry, MISSING_EOF, Members};
-use super::{Duplicates, Extent, Field, Places, Sample, SampleOptions};
-use crate::buffer::Slice;
+use super::{Duplicates, Extent, Field, Pieces, Places, Sample, SampleOptions};
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Printable, Result};
 use crate::ledger::Ledger;
@@ -51,7 +51,7 @@ struct Open {
     dropped: Option<&'static str>,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
+impl<I: Pieces> SampleReader<I> {
     /// Reads `shard` from `bytes`: its content in order, in pieces of any size. `len_bytes` is the length of the object
     /// as the store told it; fewer bytes are then an error, and so are more.
     pub fn new(
@@ -101,6 +101,11 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
     /// Whether the shard is compressed, so that its offsets are none of the object. Known from the first sample on.
     pub fn is_inflated(&self) -> bool {
         self.members.is_inflated()
+    }
+
+    /// The members behind the samples.
+    pub(super) fn members(&mut self) -> &mut Members<I> {
+        &mut self.members
     }
 
     /// Goes on to the next sample, or to the end.
@@ -340,7 +345,7 @@ impl<I: Iterator<Item = Result<Slice>>> SampleReader<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Iterator for SampleReader<I> {
+impl<I: Pieces> Iterator for SampleReader<I> {
     type Item = Result<Sample>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -370,29 +375,5 @@ fn lower(field: &str) -> String {
         field.to_ascii_lowercase()
     } else {
         field.to_lowercase()
-    }
-}
-
-/// For numbers that are hashes already.
-#[derive(Debug, Default, Clone, Copy)]
-struct Plain(u64);
-
-impl Hasher for Plain {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _bytes: &[u8]) {}
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-impl BuildHasher for Plain {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        Self(0)
     }
 }

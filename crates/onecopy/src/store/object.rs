@@ -48,6 +48,20 @@ impl PartialEq for ETag {
 impl Eq for ETag {}
 
 impl ETag {
+    /// Whether it is that of a file of this machine, which `file` makes of inode, length and time: `1f-400-6a.000000001`. No
+    /// store's tag has that form.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let Some((numbers, nanos)) = self.bare().rsplit_once('.') else {
+            return false;
+        };
+        numbers.split('-').count() == 3
+            && numbers.split('-').all(is_hex)
+            && nanos.len() == 9
+            && nanos.bytes().all(|b| b.is_ascii_digit())
+    }
+
     fn bare(&self) -> &str {
         let inner = self.0.strip_prefix('"');
         inner

@@ -18,6 +18,7 @@
 //! | `open`, `pattern`, `target` | from what people write to places |
 //! | `copy`, `sync` | which items there are |
 //! | `job` | items, side by side |
+//! | `depot` | small files that others read, for the rooms beside this one |
 //! | `download`, `upload`, `relay`, `parts`, `delete` | one item |
 //! | `file`, `folder` | the disk: O_DIRECT, drafts, no links followed |
 
@@ -26,6 +27,7 @@ mod collide;
 mod compare;
 mod copy;
 mod delete;
+mod depot;
 mod download;
 mod entry;
 mod file;
@@ -50,6 +52,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use compare::Compare;
+pub(crate) use depot::Depot;
 pub use filter::Filter;
 pub use settings::{
     Action, CopyOrder, CopySettings, Item, Observer, Replace, Settings, Stop, Summary, SyncSettings,

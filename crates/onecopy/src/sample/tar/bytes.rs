@@ -7,6 +7,7 @@ use super::inflate::{Codec, Inflater};
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
+use crate::sample::{Extent, Pieces};
 use crate::sync::Arc;
 
 /// What the store gives, held against the length it promised.
@@ -25,7 +26,7 @@ pub(super) struct Raw<I> {
     pub(super) waited: Duration,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
+impl<I: Pieces> Raw<I> {
     fn new(inner: I, shard: Arc<str>, len_bytes: Option<u64>) -> Self {
         Self {
             inner,
@@ -46,7 +47,7 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
         }
         while !self.is_over {
             let start = Instant::now();
-            let next = self.inner.next();
+            let next = self.inner.next_piece();
             self.waited += start.elapsed();
             match next {
                 Some(Ok(slice)) if slice.is_empty() => {}
@@ -66,6 +67,16 @@ impl<I: Iterator<Item = Result<Slice>>> Raw<I> {
             }
         }
         Ok(None)
+    }
+
+    /// Passes over up to `len` bytes without reading them, and says over how many.
+    fn pass_over(&mut self, len: u64) -> u64 {
+        if self.is_over || !self.held.is_empty() {
+            return 0;
+        }
+        let passed = self.inner.pass_over(len);
+        self.seen_bytes += passed;
+        passed
     }
 
     fn check_surplus(&mut self) -> Result<()> {
@@ -141,21 +152,27 @@ pub(super) enum Bytes<I> {
     Over,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Bytes<I> {
-    pub(super) fn new(inner: I, shard: Arc<str>, len_bytes: Option<u64>, inflate: OpenHop) -> Self {
-        Self::Unknown(Raw::new(inner, shard, len_bytes), inflate)
-    }
-
-    /// Bytes from somewhere in the midst of a tar that is not compressed.
-    pub(super) fn plain(inner: I, shard: Arc<str>, len_bytes: Option<u64>) -> Self {
-        let mut raw = Raw::new(inner, shard, len_bytes);
-        raw.is_part = true;
-        Self::Plain(raw)
-    }
-
-    /// Whether they come out of a decompressor, as far as that is known yet.
-    pub(super) fn is_inflated(&self) -> bool {
-        matches!(self, Self::Inflated(_))
+impl<I: Pieces> Bytes<I> {
+    /// The bytes in `extent` of an object of `len_bytes`. Only a tar that is not compressed has parts.
+    pub(super) fn new(
+        inner: I,
+        shard: Arc<str>,
+        extent: Extent,
+        len_bytes: Option<u64>,
+        inflate: OpenHop,
+    ) -> Self {
+        let end = extent.end.or(len_bytes);
+        let mut raw = Raw::new(
+            inner,
+            shard,
+            end.map(|end| end.saturating_sub(extent.start)),
+        );
+        raw.is_part = extent != Extent::WHOLE;
+        if raw.is_part {
+            Self::Plain(raw)
+        } else {
+            Self::Unknown(raw, inflate)
+        }
     }
 
     /// The next slice that is not empty.
@@ -175,6 +192,19 @@ impl<I: Iterator<Item = Result<Slice>>> Bytes<I> {
             }
             return next;
         }
+    }
+
+    /// Passes over up to `len` bytes without reading them, where they need not be inflated, and says over how many.
+    pub(super) fn pass_over(&mut self, len: u64) -> u64 {
+        match self {
+            Self::Plain(raw) => raw.pass_over(len),
+            Self::Unknown(..) | Self::Inflated(_) | Self::Over => 0,
+        }
+    }
+
+    /// Whether the shard is compressed, as far as it was looked at.
+    pub(super) fn is_inflated(&self) -> bool {
+        matches!(self, Self::Inflated(_))
     }
 
     fn look(&mut self) -> Result<()> {

@@ -5,6 +5,7 @@ use super::header;
 use crate::buffer::{Slab, Slice, copy};
 use crate::error::Result;
 use crate::ledger::OpenHop;
+use crate::sample::Pieces;
 use crate::size::to_usize;
 
 /// Tar's unit: headers are one block, members fill whole ones.
@@ -26,13 +27,14 @@ pub(super) struct Cursor<I> {
     current: Option<Slice>,
     at: usize,
     position: u64,
+    is_inflated: bool,
     straddle: OpenHop,
     /// The last block that was asked for, where it crossed two slices.
     crossing: [u8; BLOCK],
     is_crossing: bool,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
+impl<I: Pieces> Cursor<I> {
     /// A place at the front of `bytes`, which stand in the tar from `position` on.
     pub(super) fn new(bytes: Bytes<I>, position: u64, straddle: OpenHop) -> Self {
         Self {
@@ -40,15 +42,16 @@ impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
             current: None,
             at: 0,
             position,
+            is_inflated: false,
             straddle,
             crossing: [0; BLOCK],
             is_crossing: false,
         }
     }
 
-    /// Whether the tar is compressed, as far as that is known yet.
+    /// Whether the bytes are inflated ones, as far as they were read.
     pub(super) fn is_inflated(&self) -> bool {
-        self.bytes.is_inflated()
+        self.is_inflated
     }
 
     /// Where in the tar it is.
@@ -63,6 +66,7 @@ impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
             self.current = None;
             self.at = 0;
             self.current = self.bytes.next()?;
+            self.is_inflated |= self.bytes.is_inflated();
         }
         Ok(self.current.as_deref().map_or(&[], |now| &now[self.at..]))
     }
@@ -174,6 +178,14 @@ impl<I: Iterator<Item = Result<Slice>>> Cursor<I> {
     pub(super) fn skip(&mut self, len: u64) -> Result<Got> {
         let mut left = len;
         while left > 0 {
+            if self.current.as_ref().is_none_or(|now| self.at == now.len()) {
+                let passed = self.bytes.pass_over(left);
+                self.position += passed;
+                left -= passed;
+                if left == 0 {
+                    break;
+                }
+            }
             let ready = self.ready()?.len();
             if ready == 0 {
                 return Ok(Got::Only(len - left));

@@ -11,6 +11,7 @@ use super::bytes::Raw;
 use crate::buffer::{Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
+use crate::sample::Pieces;
 use crate::size::MIB;
 
 /// What is filled before new memory is taken. Members that cross its end are copied once more, so it is far larger than
@@ -53,7 +54,7 @@ struct Input<I> {
     failed: Option<Error>,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> BufRead for Input<I> {
+impl<I: Pieces> BufRead for Input<I> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.current.as_ref().is_none_or(|now| self.at == now.len()) {
             self.at = 0;
@@ -74,7 +75,7 @@ impl<I: Iterator<Item = Result<Slice>>> BufRead for Input<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Read for Input<I> {
+impl<I: Pieces> Read for Input<I> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // Only the trait asks for this: the decoders take what they need from `fill_buf`.
         let mut from = self.fill_buf()?;
@@ -89,7 +90,7 @@ enum Decoder<I> {
     Zstd(ZstdDecoder<'static, Input<I>>),
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Decoder<I> {
+impl<I: Pieces> Decoder<I> {
     fn input(&mut self) -> &mut Input<I> {
         match self {
             Self::Gzip(decoder) => decoder.get_mut(),
@@ -117,7 +118,7 @@ pub(super) struct Inflater<I> {
     charged: usize,
 }
 
-impl<I: Iterator<Item = Result<Slice>>> Inflater<I> {
+impl<I: Pieces> Inflater<I> {
     pub(super) fn new(codec: Codec, raw: Raw<I>, hop: OpenHop) -> Result<Self> {
         let shard = raw.shard().to_string();
         let input = Input {

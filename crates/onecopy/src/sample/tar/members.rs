@@ -10,28 +10,18 @@ use super::super::Extent;
 use super::bytes::Bytes;
 use super::cursor::{BLOCK, Cursor, Got};
 use super::damage::Damage;
+use super::entry::{Entry, Passed};
+use super::extended;
 use super::header::{self, BadHeader};
 use super::not_a_tar::not_a_tar;
 use super::pax::{self, Pax};
 use crate::buffer::Slice;
-use crate::error::{ErrorKind, Result as OneResult};
 use crate::ledger::Ledger;
 use crate::route::Hop;
+use crate::sample::Pieces;
 use crate::sync::Arc;
 
-/// The longest extended header taken: names and attributes are far shorter, and it is held in memory.
-const EXTENDED_BYTES: u64 = 1 << 20;
-
 type Result<T> = std::result::Result<T, Box<Damage>>;
-
-/// A regular member whose content comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sample) struct Entry {
-    /// Where its first header begins, extended ones included.
-    pub(in crate::sample) offset: u64,
-    /// The length of its content in bytes.
-    pub(in crate::sample) size: u64,
-}
 
 /// What extended headers say about the next member.
 #[derive(Debug, Default)]
@@ -64,9 +54,11 @@ pub(in crate::sample) struct Members<I> {
     /// The block taken last is a header that was not looked at yet.
     has_block: bool,
     is_over: bool,
+    /// Members that were taken from a source without contents.
+    passed: Vec<Passed>,
 }
 
-impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
+impl<I: Pieces> Members<I> {
     /// The members in `extent` of an object of `len_bytes`.
     pub(in crate::sample) fn new(
         inner: I,
@@ -76,13 +68,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
         ignore_zeros: bool,
         ledger: &Arc<Ledger>,
     ) -> Self {
-        let end = extent.end.or(len_bytes);
-        let len_bytes = end.map(|end| end.saturating_sub(extent.start));
-        let bytes = if extent == Extent::WHOLE {
-            Bytes::new(inner, shard, len_bytes, ledger.hop(Hop::Inflate))
-        } else {
-            Bytes::plain(inner, shard, len_bytes)
-        };
+        let bytes = Bytes::new(inner, shard, extent, len_bytes, ledger.hop(Hop::Inflate));
         Self {
             cursor: Cursor::new(bytes, extent.start, ledger.hop(Hop::Straddle)),
             ends_at: extent.end,
@@ -98,6 +84,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             is_half_marked: false,
             has_block: false,
             is_over: false,
+            passed: Vec::new(),
         }
     }
 
@@ -124,6 +111,17 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     /// Where the entry that was taken last ends, padding included.
     pub(in crate::sample) fn end_offset(&self) -> u64 {
         self.cursor.position() + self.padding_left
+    }
+
+    /// The members that were taken since the last call, where the source has no contents ([`Pieces::HAS_CONTENT`]).
+    pub(in crate::sample) fn take_passed(&mut self) -> Vec<Passed> {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Whether a reader may begin at any member: not where the tar is compressed, or where a header at its front gives
+    /// members that follow their size.
+    pub(in crate::sample) fn may_begin_anywhere(&self) -> bool {
+        !self.cursor.is_inflated() && self.default_size.is_none()
     }
 
     /// The next regular member. Its content is passed over unless it is taken.
@@ -175,6 +173,9 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     /// None, unless it crosses two slices that are no neighbours.
     pub(in crate::sample) fn take(&mut self, entry: Entry) -> Result<Slice> {
         self.content_left = 0;
+        if !I::HAS_CONTENT {
+            return self.pass(entry);
+        }
         match self.cursor.take(entry.size)? {
             Ok(bytes) => {
                 self.note_good();
@@ -182,6 +183,18 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
             }
             Err(got) => Err(self.cut(entry.size, got)),
         }
+    }
+
+    /// Passes over the content of the entry given last, and notes where it lies.
+    fn pass(&mut self, entry: Entry) -> Result<Slice> {
+        let offset = self.cursor.position();
+        if let Got::Only(got) = self.cursor.skip(entry.size)? {
+            return Err(self.cut(entry.size, got));
+        }
+        self.note_good();
+        let passed = Passed::new(&self.name, offset, entry.size);
+        self.passed.push(passed);
+        Ok(Slice::empty())
     }
 
     /// Takes blocks up to the next header, and says where it is. None at a clean end.
@@ -368,23 +381,7 @@ impl<I: Iterator<Item = OneResult<Slice>>> Members<I> {
     }
 
     fn extended_body(&mut self, size: u64, offset: u64) -> Result<Slice> {
-        if size > EXTENDED_BYTES {
-            return Err(Damage::new(
-                ErrorKind::LimitReached,
-                "extended_header_too_long",
-                offset,
-                format!("an extended header of {size} bytes, of at most {EXTENDED_BYTES}"),
-            ));
-        }
-        let body = match self.cursor.take(size)? {
-            Ok(body) => body,
-            Err(got) => {
-                return Err(Damage::truncated(
-                    self.cursor.position(),
-                    format!("an extended header is cut: {got} of {size} bytes"),
-                ));
-            }
-        };
+        let body = extended::body(&mut self.cursor, size, offset)?;
         self.padding_left = padding(size);
         Ok(body)
     }

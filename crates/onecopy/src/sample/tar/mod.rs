@@ -6,6 +6,8 @@
 mod bytes;
 mod cursor;
 mod damage;
+mod entry;
+mod extended;
 mod header;
 mod inflate;
 mod members;
@@ -13,4 +15,5 @@ mod not_a_tar;
 mod pax;
 
 pub(super) use damage::{Damage, MISSING_EOF};
-pub(super) use members::{Entry, Members};
+pub(super) use entry::{Entry, Passed};
+pub(super) use members::Members;

@@ -1,0 +1,152 @@
+"""Data that ranks and workers divide among themselves, with an index."""
+
+import json
+
+import pytest
+
+import onecopy
+import shards
+from onecopy import _onecopy
+
+data = pytest.importorskip("torch.utils.data")
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+
+
+@pytest.fixture
+def index(urls, tmp_path):
+    """Four shards of 25 samples, and their index."""
+    command = ["onecopy", "index", *urls, "--out", str(tmp_path / "index"), "--quiet"]
+    assert _onecopy.run_command(command) == 0
+    return tmp_path / "index" / "index.json"
+
+
+def make(urls, index, *, size=4, tail="pad", seed=3, **options):
+    loader = onecopy.open(urls, as_="numpy", index=index, **options).shuffle(40, seed=seed)
+    return loader.decode().to_tuple("cls").batch(size, tail=tail)
+
+
+def labels(batches):
+    return [batch[0].tolist() for batch in batches]
+
+
+def together(of_ranks):
+    """Put what ranks got in each step together."""
+    assert len({len(steps) for steps in of_ranks}) == 1, "unequal steps"
+    return [sorted(sum(step, [])) for step in zip(*of_ranks, strict=True)]
+
+
+def world(urls, index, ranks, state=None, global_batch=16, **options):
+    """Read an epoch, or the rest of one, on so many ranks."""
+    of_ranks = []
+    for rank in range(ranks):
+        loader = make(
+            urls,
+            index,
+            size=global_batch // ranks,
+            rank=rank,
+            world_size=ranks,
+            lanes=64,
+            **options,
+        )
+        if state is not None:
+            loader.load_state_dict(state)
+        of_ranks.append(labels(loader))
+    return together(of_ranks)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_every_number_of_ranks_sees_the_same_global_batches(urls, index, ranks):
+    steps = world(urls, index, ranks)
+    assert steps == world(urls, index, 1)
+    assert len(steps) == 7
+    assert set(sum(steps, [])) == set(range(100))
+
+
+def test_a_state_of_four_ranks_goes_on_with_two_and_with_eight(urls, index):
+    whole = world(urls, index, 1)
+    for stop in range(8):
+        states = []
+        for rank in range(4):
+            loader = make(urls, index, rank=rank, world_size=4, lanes=64)
+            iterator = iter(loader)
+            for _ in range(stop):
+                next(iterator)
+            states.append(json.dumps(loader.state_dict()))
+        assert len(set(states)) == 1
+        assert len(states[0]) < 1024
+        state = json.loads(states[0])
+        if stop < 7:
+            assert world(urls, index, 2, state) == whole[stop:]
+            assert world(urls, index, 8, state) == whole[stop:]
+
+
+def test_ranks_come_from_torchrun_and_what_is_said_counts_more(urls, index, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    second = labels(make(urls, index))
+    assert second == labels(make(urls, index, rank=1, world_size=2))
+    assert second != labels(make(urls, index, rank=0, world_size=2))
+    assert len(labels(make(urls, index, world_size=1))) == 25
+    # Both ranks of a group that shares a model see the same data.
+    assert len(labels(make(urls, index, replicate=2))) == 25
+    monkeypatch.setenv("WORLD_SIZE", "many")
+    with pytest.raises(onecopy.InvalidInputError, match="WORLD_SIZE=many"):
+        iter(make(urls, index))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rank": 2, "world_size": 2}, "no rank 2 of 2"),
+        ({"rank": 1}, "without world_size"),
+        ({"rank": 0, "world_size": 3, "replicate": 2}, "groups of 2"),
+        ({"rank": 0, "world_size": 3}, "64 lanes cannot be divided among 3 ranks"),
+    ],
+)
+def test_ranks_that_cannot_be_are_refused(urls, index, options, why):
+    with pytest.raises(onecopy.InvalidInputError, match=why):
+        iter(make(urls, index, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+def test_workers_take_turns_in_an_order_that_none_of_them_changes(urls, index, workers):
+    loader = make(urls, index, rank=0, world_size=2, size=8, lanes=64)
+    loader.set_epoch(0)
+    whole = labels(make(urls, index, rank=0, world_size=2, size=8, lanes=64))
+    given = labels(data.DataLoader(loader, batch_size=None, num_workers=workers))
+    assert len(given) == len(whole)
+    if workers < 2:
+        assert given == whole
+
+
+def test_a_plan_says_steps_and_coverage_before_anything_is_read(urls, index):
+    plan = make(urls, index, rank=0, world_size=2).plan()
+    assert (plan.steps, plan.padded, plan.dropped, plan.global_batch) == (13, 4, 0, 8)
+    assert (plan.dataset_samples, plan.samples) == (100, 104)
+    assert sum(to - begin for _, begin, to in plan.odd) == 4
+    assert (plan.lanes, plan.lanes_here) == (64, 32)
+    assert plan.requests >= 32
+    assert "13 steps of 8 samples" in str(plan)
+    plan = make(urls, index, rank=0, world_size=2, tail="drop").plan()
+    assert (plan.steps, plan.padded, plan.dropped) == (12, 0, 4)
+    plan = onecopy.open(urls).batch(8).plan()
+    assert (plan.steps, plan.samples, plan.lanes) == (None, None, 1)
+    assert "not counted" in str(plan)
+
+
+def test_a_stale_index_is_an_error_that_says_so(urls, index, tmp_path):
+    shards.small(tmp_path / "1.tar", 25, 24)
+    with pytest.raises(onecopy.ChangedError, match=r"1\.tar"):
+        iter(make(urls, index))
+
+
+def test_an_index_of_other_shards_or_of_none_is_an_error(urls, index, url, tmp_path):
+    with pytest.raises(onecopy.ChangedError, match="not in the index"):
+        iter(make([*urls, url], index))
+    with pytest.raises(onecopy.NotFoundError, match="gone"):
+        iter(make(urls, tmp_path / "gone.json"))
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"wids_version": 1, "shardlist": [')
+    with pytest.raises(onecopy.CorruptError, match="broken"):
+        iter(make(urls, broken))

@@ -1,0 +1,137 @@
+//! What an index tells of the sources of a load.
+
+use tokio::task::JoinSet;
+
+use super::Counted;
+use crate::buffer::{Slab, Slice};
+use crate::config::StoreConfig;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::Ledger;
+use crate::route::Hop;
+use crate::sample::KeyRule;
+use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside};
+use crate::size::to_usize;
+use crate::store::{Named, Object, Source, open_store};
+use crate::sync::Arc;
+
+/// So many indexes of shards are read at a time.
+const AT_ONCE: usize = 32;
+
+/// The index of a dataset, held against its sources.
+#[derive(Debug)]
+pub(super) struct Indexed {
+    store: StoreConfig,
+    /// For each source the URL of its own index, where it has one that says where samples begin.
+    offsets: Vec<Option<String>>,
+}
+
+impl Indexed {
+    /// Reads the index at `url`, and what it tells of `sources`.
+    ///
+    /// # Errors
+    ///
+    /// As reading `url`; `Changed` where a source is not what was indexed; `InvalidInput` where samples were told apart by another
+    /// rule.
+    pub(super) async fn read(
+        url: &str,
+        store: &StoreConfig,
+        key_rule: KeyRule,
+        sources: &[Source],
+    ) -> Result<(Self, Counted)> {
+        let bytes = small(url, store).await?;
+        let file = url.rsplit('/').next().unwrap_or(url);
+        let index = if file.starts_with(".info.") {
+            DatasetIndex::read_energon(url, &bytes)?
+        } else {
+            DatasetIndex::read_wids(url, &bytes)?
+        };
+        if index.key_rule.is_some_and(|rule| rule != key_rule) {
+            let why = "it was made with another key rule, so its samples are others";
+            return Err(Error::new(ErrorKind::InvalidInput, "use the index", url, why)
+                .with_help("open the data with the key rule of the index, or make it anew with `onecopy index`"));
+        }
+        let objects: Vec<Object> = sources.iter().map(|source| source.object.clone()).collect();
+        let shards = index.matched(&objects)?;
+        let counted = Counted {
+            samples: shards.iter().map(|shard| shard.samples).collect(),
+            starts: vec![None; shards.len()],
+        };
+        let name = |offsets: &Option<String>| offsets.as_deref().map(|name| beside(url, name));
+        let offsets = shards.iter().map(|shard| name(&shard.offsets)).collect();
+        let store = store.clone();
+        Ok((Self { store, offsets }, counted))
+    }
+
+    /// Reads where the samples of `shards` begin, where that is known.
+    ///
+    /// # Errors
+    ///
+    /// As reading them; `Changed` where one tells of another number of samples than the index of the dataset.
+    pub(super) async fn fill(&self, counted: &mut Counted, shards: &[usize]) -> Result<()> {
+        let mut left = shards
+            .iter()
+            .filter_map(|&shard| Some((shard, self.offsets.get(shard)?.clone()?)));
+        let mut reading = JoinSet::new();
+        loop {
+            while reading.len() < AT_ONCE
+                && let Some((shard, url)) = left.next()
+            {
+                let store = self.store.clone();
+                reading.spawn(async move { (shard, bounds(&url, &store).await, url) });
+            }
+            let Some(read) = reading.join_next().await else {
+                return Ok(());
+            };
+            let (shard, bounds, url) =
+                read.map_err(|died| Error::bug("read an index", died.to_string()))?;
+            let bounds = bounds?;
+            if bounds.len() as u64 != counted.samples[shard] + 1 {
+                let why = format!(
+                    "it tells of {} samples, and the index of the dataset of {}",
+                    bounds.len() - 1,
+                    counted.samples[shard]
+                );
+                return Err(Error::new(ErrorKind::Changed, "use the index", url, why)
+                    .with_help("make both anew with `onecopy index`"));
+            }
+            counted.starts[shard] = Some(bounds);
+        }
+    }
+}
+
+async fn bounds(url: &str, store: &StoreConfig) -> Result<Arc<[u64]>> {
+    let bytes = small(url, store).await?;
+    let offsets = if url.ends_with(".tar.idx") && !bytes.starts_with(b"v1.") {
+        Offsets::read_energon(url, &bytes)?
+    } else {
+        Offsets::read_dali(url, &bytes)?
+    };
+    Ok(offsets.into_bounds().into())
+}
+
+/// The whole of an object that fits into memory. It is none of the payload, so the ledger of the load does not see it.
+async fn small(url: &str, config: &StoreConfig) -> Result<Slice> {
+    let (store, Named::Object(object)) = open_store(url, config)? else {
+        let why = "it names a folder or a prefix, not a file";
+        return Err(
+            Error::new(ErrorKind::InvalidInput, "read the index", url, why)
+                .with_help("name the index.json that `onecopy index` has written"),
+        );
+    };
+    let object = store.head(&object).await?;
+    let len = object.len_bytes.unwrap_or(0);
+    if len > MOST_INDEX_BYTES {
+        let why = format!("it has {len} bytes, where {MOST_INDEX_BYTES} fit");
+        return Err(
+            Error::new(ErrorKind::LimitReached, "read the index", url, why)
+                .with_help("name the index.json that `onecopy index` has written"),
+        );
+    }
+    let hop = Ledger::unread().hop(Hop::Recv);
+    let target = vec![Slab::heap(to_usize(len))];
+    let filled = store.read_into(&hop, &object, 0, target).await?;
+    let slab = filled.target.into_iter().next();
+    let bytes = slab.map_or_else(Slice::empty, Slab::freeze);
+    let len = to_usize(filled.len_bytes).min(bytes.len());
+    Ok(bytes.slice(0..len))
+}

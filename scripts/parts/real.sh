@@ -4,6 +4,6 @@ bring openssl openssl
 bring nginx nginx-light
 
 step check "set-up" scripts/setup.sh test
-step check "build the command" scripts/build.sh command
+step check "build the command and the testkit" scripts/build.sh command testkit
 step check "install the package" scripts/build.sh package
 step pytest "real photos on real servers, against webdataset" "$python" -m pytest tests/integration

@@ -9,6 +9,7 @@ mod error;
 mod ledger;
 mod load;
 mod log;
+mod policy;
 mod settings;
 mod tensor;
 mod wait;
@@ -28,5 +29,6 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
     module.add_function(wrap_pyfunction!(settings::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::check_not_asking, module)?)?;
     module.add_function(wrap_pyfunction!(log::drain_log, module)?)
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use onecopy::config::{AddressingStyle, LoadConfig, OnError, Secret, StoreConfig};
+use onecopy::config::{AddressingStyle, LoadConfig, Secret, StoreConfig};
 use onecopy::device::Device;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
@@ -11,6 +11,7 @@ use onecopy::{Error, ErrorKind, Loader, size};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
+use crate::policy::{Policy, Wish};
 
 /// The attributes of `onecopy._settings.Settings`, read at once.
 #[derive(FromPyObject)]
@@ -29,7 +30,8 @@ pub(crate) struct Settings {
     memory_bytes: Option<usize>,
     route: String,
     require: Option<String>,
-    on_error: String,
+    on_error: Wish,
+    max_skipped: Option<u64>,
     connections: Option<usize>,
     decode_threads: Option<usize>,
     key_rule: String,
@@ -79,17 +81,20 @@ impl Settings {
         Ok(store)
     }
 
-    /// The engine's loader.
-    pub(crate) fn loader(self) -> Result<Loader, Error> {
+    /// The engine's loader, and what to do about errors.
+    pub(crate) fn loader(self) -> Result<(Loader, Policy), Error> {
+        let (store, route, options) = (self.store()?, self.wish()?, self.options()?);
+        let policy = Policy::of(self.on_error)?;
         let config = LoadConfig {
-            store: self.store()?,
-            route: self.wish()?,
+            store,
+            route,
             memory_bytes: self.memory_bytes,
             decode_threads: self.decode_threads,
-            on_error: option::<OnError>("on_error", &self.on_error)?,
+            on_error: policy.for_engine(),
+            max_skipped: self.max_skipped,
             ..LoadConfig::default()
         };
-        let options = self.options()?;
+        config.check()?;
         let mut loader = onecopy::open(self.urls, config)
             .options(options)
             .to(self.device.parse::<Device>()?)
@@ -110,7 +115,7 @@ impl Settings {
         if let Some(size) = self.batch_size {
             loader = loader.batch(size, self.is_dropping_last);
         }
-        Ok(loader)
+        Ok((loader, policy))
     }
 
     fn wish(&self) -> Result<RouteWish, Error> {

@@ -36,6 +36,8 @@ pub enum Setting {
     DecodeThreads,
     /// What to do with a sample that cannot be read.
     OnError,
+    /// How much may be left out.
+    MaxSkipped,
     /// The route wished for.
     Route,
     /// The route that must be had.
@@ -60,7 +62,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -75,6 +77,7 @@ impl Setting {
         Self::Connections,
         Self::DecodeThreads,
         Self::OnError,
+        Self::MaxSkipped,
         Self::Route,
         Self::Require,
         Self::Device,
@@ -105,6 +108,7 @@ impl Setting {
             Self::Connections => "connections",
             Self::DecodeThreads => "decode_threads",
             Self::OnError => "on_error",
+            Self::MaxSkipped => "max_skipped",
             Self::Route => "route",
             Self::Require => "require",
             Self::Device => "device",

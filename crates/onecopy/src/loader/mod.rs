@@ -50,7 +50,7 @@ pub struct Loader {
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
 pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfig) -> Loader {
     let options = SampleOptions {
-        on_error: config.on_error,
+        on_error: config.on_error.clone(),
         ..SampleOptions::default()
     };
     Loader {
@@ -102,7 +102,7 @@ impl Loader {
     /// How shards are read: keys, duplicates, what follows the end of an archive.
     pub fn options(mut self, options: SampleOptions) -> Self {
         self.options = SampleOptions {
-            on_error: self.config.on_error,
+            on_error: self.config.on_error.clone(),
             ..options
         };
         self
@@ -180,7 +180,7 @@ impl Loader {
             )
             .with_help("use `batch=64`, or leave it out for single samples"));
         }
-        let (plan, on_error) = (self.plan.clone(), self.config.on_error);
+        let (plan, on_error) = (self.plan.clone(), self.config.on_error.clone());
         let (work, runtime, ledger) = self.prepare()?;
         let output = work.batches(runtime.handle(), plan, on_error)?;
         Ok(Load {
@@ -191,17 +191,20 @@ impl Loader {
     }
 
     fn prepare(self) -> Result<(Work, Runtime, Arc<Ledger>)> {
+        self.config.check()?;
         let (route, fallback) = choose(self.config.route)?;
         let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
+        ledger.allow_skips(self.config.max_skipped);
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
         let memory = Memory::plan(&self.config)?;
         let runtime = runtime()?;
-        // A file that is not there is a lost shard as an object in S3 is, where the policy passes over it.
+        // A file that is not there is a lost shard as an object in S3 is, where one may be lost.
         let absent = match self.config.on_error {
             OnError::Raise => Absent::Refused,
-            OnError::Warn | OnError::Skip => Absent::Kept,
+            _ if self.config.max_skipped == Some(0) => Absent::Refused,
+            OnError::Warn | OnError::Skip | OnError::Ask(_) => Absent::Kept,
         };
         let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
         let mut sources = runtime.block_on(found)?;

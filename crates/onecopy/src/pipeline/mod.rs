@@ -24,4 +24,3 @@ mod sample_stage;
 
 pub use feed::{Feed, Piece, ShardBytes};
 pub use running::{Batches, Buffers, Next, Samples, Work};
-pub use sample_stage::note_lost_shard;

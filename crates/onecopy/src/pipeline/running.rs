@@ -11,14 +11,14 @@ use super::budget::Budget;
 use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::Fetcher;
-use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket, note_skip};
+use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket};
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
-use crate::sample::{Sample, SampleOptions, Shuffle};
+use crate::sample::{Sample, SampleOptions, Shuffle, note_skip};
 use crate::size::to_usize;
 use crate::store::Source;
 use crate::sync::{Arc, AtomicBool, Ordering, channel, spawn};
@@ -168,7 +168,7 @@ impl Work {
         let sink = BlockSink {
             hop,
             plan: Arc::new(plan),
-            on_error,
+            on_error: on_error.clone(),
             recycler: self.recycler.clone(),
             budget: crew.budget.clone(),
             jobs,
@@ -371,7 +371,7 @@ impl Batches {
         };
         let (filled, failures) = ticket.block.finish(done)?;
         for error in failures {
-            note_skip(&self.ledger, self.on_error, error)?;
+            note_skip(&self.ledger, &self.on_error, error)?;
         }
         self.assembler.push(filled);
         Ok(true)

@@ -6,7 +6,8 @@
 //!   | tar/cursor.rs   512-byte blocks and members, as parts of the slices
 //!   | tar/members.rs  headers of every dialect; every kind of damage is an error with its offset
 //!   | names.rs        member name -> key and field
-//!   | reader.rs       members of one key -> Sample; on_error, duplicates, keys that come back
+//!   | reader.rs       members of one key -> Sample; duplicates, keys that come back
+//!   | left_out.rs     what is damaged: an error, or counted and passed over, here and in every room behind
 //!   v
 //!  Sample --shuffle.rs--> Sample --decode/--> values in the batch
 //! ```
@@ -15,6 +16,7 @@
 //! batches, threads, and any copy of a member that lies in one slice.
 
 pub mod decode;
+mod left_out;
 mod names;
 mod options;
 mod order;
@@ -23,6 +25,7 @@ mod reader;
 mod shuffle;
 mod tar;
 
+pub use left_out::{note_lost_shard, note_skip};
 pub use options::{Duplicates, KeyRule, SampleOptions};
 pub use order::order_shards;
 pub(crate) use places::Places;

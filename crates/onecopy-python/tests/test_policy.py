@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 from pathlib import Path
 
@@ -286,55 +287,66 @@ def test_what_every_shard_would_meet_is_asked_of_nobody(tmp_path, monkeypatch):
     assert asked == []
 
 
+class Training:
+    """Holds an iteration, and is asked about its errors."""
+
+    def __init__(self, made, urls):
+        self.counted = []
+        # An engine thread may find an error before iter() has returned.
+        self.is_ready = threading.Event()
+        self.loader = made(urls, on_error=self.decide)
+        self.iterator = iter(self.loader)
+        self.is_ready.set()
+
+    def decide(self, _):
+        assert self.is_ready.wait(PATIENCE_S)
+        return self.answer()
+
+    def answer(self):
+        self.counted.append(self.loader.ledger["skipped"]["samples"])
+        gc.collect()
+        return "skip"
+
+
+@pytest.mark.parametrize("stage", ["read", "decode", "function"])
+def test_a_handler_may_look_at_the_ledger_and_hold_the_iteration(tmp_path, stage):
+    made = STAGES[stage][0]
+    url = write(tmp_path, stage)
+    training = Training(made, [url] * 3)
+    assert len(kept(training.iterator)) == 12
+    assert training.counted == [0, 1, 2]
+    # Nobody holds it but its own handler, wherever that is asked.
+    training = Training(made, [url] * 100)
+    next(training.iterator)
+    gone = weakref.ref(training)
+    del training
+    deadline = time.monotonic() + PATIENCE_S
+    while gone() is not None and time.monotonic() < deadline:
+        gc.collect()
+    assert gone() is None
+
+
 @pytest.mark.parametrize("stage", ["read", "decode", "function"])
 def test_a_handler_that_goes_on_with_the_iteration_is_told_and_none_waits(tmp_path, stage):
-    made = STAGES[stage][0]
-    iterators = []
-    iterators.append(iter(made(write(tmp_path, stage), on_error=lambda _: next(iterators[0]))))
+    class Going(Training):
+        def answer(self):
+            return next(self.iterator)
+
+    training = Going(STAGES[stage][0], write(tmp_path, stage))
     with pytest.raises(onecopy.InvalidInputError, match="waits for its answer"):
-        list(iterators[0])
+        list(training.iterator)
 
 
 @pytest.mark.parametrize("stage", ["read", "decode", "function"])
 def test_a_handler_may_close_the_iteration(tmp_path, stage):
-    made = STAGES[stage][0]
-    iterators = []
-
-    def handler(_):
-        iterators[0].close()
-        return "skip"
-
-    iterators.append(iter(made([write(tmp_path, stage)] * 50, on_error=handler)))
-    assert len(kept(iterators[0])) < 200
-    assert list(iterators[0]) == []
-
-
-@pytest.mark.parametrize("stage", ["read", "decode", "function"])
-def test_a_handler_may_drop_the_iteration_and_look_at_its_ledger(tmp_path, stage):
-    made = STAGES[stage][0]
-    counted = []
-
-    class Training:
-        def __init__(self, urls):
-            self.loader = made(urls, on_error=self.decide)
-            self.iterator = iter(self.loader)
-
-        def decide(self, _):
-            counted.append(self.loader.ledger["skipped"]["samples"])
-            gc.collect()
+    class Closing(Training):
+        def answer(self):
+            self.iterator.close()
             return "skip"
 
-    url = write(tmp_path, stage)
-    training = Training([url] * 3)
-    assert len(kept(training.iterator)) == 12
-    assert counted == [0, 1, 2]
-    # Nobody holds it but its own handler, wherever it stands.
-    training = Training([url] * 300)
-    next(training.iterator)
-    gone = weakref.ref(training)
-    del training
-    gc.collect()
-    assert gone() is None
+    training = Closing(STAGES[stage][0], [write(tmp_path, stage)] * 50)
+    assert len(kept(training.iterator)) < 200
+    assert list(training.iterator) == []
 
 
 def test_a_handler_runs_while_another_thread_closes(tmp_path):
@@ -360,20 +372,17 @@ def test_a_handler_runs_while_another_thread_closes(tmp_path):
     assert list(iterator) == []
 
 
-@pytest.mark.parametrize("ending", ["break", "sys.exit(0)", "pass", "iter(loader).__next__()"])
+@pytest.mark.parametrize("ending", ["break", "sys.exit(0)", "pass", "next(iter(loader)); break"])
 def test_python_ends_while_a_handler_is_asked(tmp_path, ending):
-    url = shards.write(
-        tmp_path / "a.tar",
-        {
-            f"{at:04}": {"cls": b"1", "CLS": b"1"} if at > 20 else {"cls": b"cat" if at % 3 else b"1"}
-            for at in range(500)
-        },
-    )
+    made = {f"{at:04}": {"cls": b"cat" if at % 3 else b"1"} for at in range(500)}
+    for at in range(20, 500):
+        made[f"{at:04}"]["CLS"] = b"twice"
+    url = shards.write(tmp_path / "a.tar", made)
     code = f"""
         import sys, onecopy
         def handler(error):
             return "skip"
-        loader = onecopy.open([sys.argv[1]] * 200, as_="numpy", on_error=handler, memory="16MiB")
+        loader = onecopy.open([sys.argv[1]] * 20, as_="numpy", on_error=handler, memory="16MiB")
         iterator = iter(loader.decode())
         for sample in iterator:
             {ending}
@@ -408,14 +417,10 @@ def test_handlers_are_asked_in_workers(tmp_path, start):
     data = pytest.importorskip("torch.utils.data")
     urls = [write(tmp_path, stage) for stage in ["read", "decode"]]
     loader = onecopy.open(urls, on_error=skip_corrupt).decode().to_tuple("cls", "npy").batch(3)
-    wrapped = data.DataLoader(
-        loader, batch_size=None, num_workers=2, multiprocessing_context=start
-    )
+    wrapped = data.DataLoader(loader, batch_size=None, num_workers=2, multiprocessing_context=start)
     assert sorted(kept(wrapped)) == [0, 0, 1, 1, 3, 3, 4, 4]
     urls.append(write(tmp_path, "gone"))
     loader = onecopy.open(urls, on_error=skip_corrupt).decode().to_tuple("cls", "npy").batch(3)
-    wrapped = data.DataLoader(
-        loader, batch_size=None, num_workers=1, multiprocessing_context=start
-    )
+    wrapped = data.DataLoader(loader, batch_size=None, num_workers=1, multiprocessing_context=start)
     with pytest.raises(onecopy.NotFoundError, match=Path(urls[-1]).name):
         kept(wrapped)

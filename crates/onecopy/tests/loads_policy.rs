@@ -131,7 +131,7 @@ fn loader(urls: &[String], on_error: OnError, max_skipped: Option<u64>) -> Loade
         max_skipped,
         ..config(4 * MIB)
     };
-    onecopy::open(urls.to_vec(), config)
+    onecopy::open(urls.iter().cloned(), config)
         .decode(None)
         .fields(["cls", "npy"])
         .batch(3, false)

@@ -43,7 +43,7 @@ class Error(Exception):
             cls.kind = kind
             _BY_KIND[kind] = cls
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an engine error
         self,
         message: str = "",
         *,

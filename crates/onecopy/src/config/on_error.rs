@@ -37,7 +37,9 @@ pub enum Answer {
 /// thread holds no lock: several threads may call it at a time. What it says holds for this one error. An error of its own
 /// ends the load in place of the one that it was asked about.
 #[derive(Clone)]
-pub struct Handler(Arc<dyn Fn(&Error) -> Result<Answer> + Send + Sync>);
+pub struct Handler(Arc<Ask>);
+
+type Ask = dyn Fn(&Error) -> Result<Answer> + Send + Sync;
 
 impl Handler {
     /// A handler that calls `ask`.

@@ -229,7 +229,7 @@ fn one_more_than_may_be_left_out_is_an_error_whatever_the_stage() {
             let allowed = ["--on-error", "skip", "--max-skipped", max];
             world.run(&[&args[..], &allowed].concat())
         };
-        run("1").failed(&[
+        run("1").failed_after(&[
             "train-00008.tar",
             "; left out before it: the rest of 1 shards (not_found 1)",
             "help: --max-skipped 1 is spent: ",
@@ -242,7 +242,7 @@ fn one_more_than_may_be_left_out_is_an_error_whatever_the_stage() {
         );
         assert_eq!(ended.json()["skipped"], skipped, "{stage}");
         let refused = world.run(&[&args[..], &["--max-skipped", "2"]].concat());
-        refused.failed(&["2 samples and shards", "--on-error skip"]);
+        refused.failed_after(&["2 samples and shards", "--on-error skip"]);
     }
 }
 

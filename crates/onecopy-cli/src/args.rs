@@ -239,6 +239,10 @@ pub(crate) struct BenchArgs {
     /// What to do with a sample or shard that cannot be read: raise, warn, skip
     #[arg(long, value_name = "POLICY", default_value = "raise")]
     pub(crate) on_error: OnError,
+    /// With --on-error skip or warn: how many samples and shards may be left out, together; one more ends the run [default: any
+    /// number]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_skipped: Option<u64>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

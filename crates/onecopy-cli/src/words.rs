@@ -19,6 +19,7 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::Connections => "--connections",
         Setting::DecodeThreads => "--decode-threads",
         Setting::OnError => "--on-error",
+        Setting::MaxSkipped => "--max-skipped",
         Setting::Batch => "--batch",
         Setting::Size => "--size",
         Setting::Fields => "--fields",

@@ -1,8 +1,11 @@
 //! The ledger of a load, running or ended.
 
-use onecopy::ledger::Ledger;
+use onecopy::ledger::{Ledger, Lost};
+use onecopy::setting::spelled;
 use onecopy::sync::Arc;
 use pyo3::prelude::*;
+
+use crate::words::argument;
 
 /// Holds the account and nothing else: keeping it keeps neither threads nor memory of the load.
 #[pyclass(frozen, module = "onecopy._onecopy")]
@@ -16,9 +19,16 @@ impl RunningLedger {
         (report.to_json(), report.to_string())
     }
 
-    /// Notes a sample that was left out after it was handed over.
-    fn skipped(&self, cause: &str) {
-        self.0.skipped(cause, 1);
+    /// Notes a sample that was left out after it was handed over. Where no more may be, it is not noted; then what was left
+    /// out before (no text where that is nothing) and what to do are returned.
+    fn skipped(&self, cause: &str) -> Option<(String, String)> {
+        let before = self.0.leave_out(Lost::Sample, cause).err()?;
+        let told = if before.is_empty() {
+            String::new()
+        } else {
+            before.told()
+        };
+        Some((told, spelled(&before.help(), argument)))
     }
 
     /// Notes a batch that was put together after its samples were handed over.

@@ -10,6 +10,7 @@ mod ledger;
 mod load;
 mod log;
 mod order;
+mod policy;
 mod settings;
 mod tensor;
 mod wait;
@@ -32,5 +33,6 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settings::plan, module)?)?;
     module.add_function(wrap_pyfunction!(settings::parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::check_not_asking, module)?)?;
     module.add_function(wrap_pyfunction!(log::drain_log, module)?)
 }

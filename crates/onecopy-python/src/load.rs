@@ -1,32 +1,49 @@
 //! A load that runs: its start, its batches, its end.
 
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::process;
 
 use onecopy::Error;
 use onecopy::ErrorKind;
+use onecopy::config::Answer;
 use onecopy::ledger::Ledger;
 use onecopy::pipeline::{Batches, Next};
-use onecopy::sync::{Arc, Mutex};
+use onecopy::sync::{Arc, Condvar, Mutex, spawn};
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::batch::Batch;
 use crate::error::to_py;
 use crate::ledger::RunningLedger;
 use crate::log;
 use crate::order::{Order, Spots};
+use crate::policy::{Policy, is_asking};
 use crate::settings::Settings;
 use crate::wait::{TICK, interruptible};
 
 /// A load that runs, until `close` or until nobody holds it.
 #[pyclass(frozen, module = "onecopy._onecopy")]
 pub(crate) struct Load {
-    /// Guards the running load; none once it is closed. Held for one [`TICK`] at most.
-    running: Mutex<Option<onecopy::Load<Batches>>>,
+    /// Guards where the load is. Never held while anything is waited for: whoever takes a batch has taken the load out.
+    running: Mutex<Running>,
+    /// The load was put back, or is closed.
+    freed: Condvar,
+    policy: Policy,
     order: Order,
     spots: Option<Spots>,
     ledger: Arc<Ledger>,
     process_id: u32,
+}
+
+type Inner = Box<onecopy::Load<Batches>>;
+
+enum Running {
+    Idle(Inner),
+    /// Somebody has it, to take a batch.
+    Busy,
+    /// Somebody has it, and ends it once done.
+    Closing,
+    Closed,
 }
 
 #[pymethods]
@@ -35,14 +52,16 @@ impl Load {
     #[new]
     fn new(py: Python<'_>, settings: Settings) -> PyResult<Self> {
         log::start();
-        let loader = settings.loader().map_err(|error| to_py(py, error))?;
+        let (loader, policy) = settings.loader().map_err(|error| to_py(py, error))?;
         let load =
             interruptible(py, "start", move || loader.run())?.map_err(|error| to_py(py, error))?;
         Ok(Self {
             order: Order(load.order().clone()),
             spots: load.spots().cloned().map(Spots),
             ledger: Arc::clone(load.ledger()),
-            running: Mutex::new(Some(load)),
+            running: Mutex::new(Running::Idle(Box::new(load))),
+            freed: Condvar::new(),
+            policy,
             process_id: process::id(),
         })
     }
@@ -52,11 +71,10 @@ impl Load {
         self.check_process().map_err(|error| to_py(py, error))?;
         loop {
             py.check_signals()?;
-            let next = py.detach(|| match self.running.lock().as_mut() {
-                Some(load) => load.next_within(TICK),
-                None => Ok(Next::End),
-            });
-            match next.map_err(|error| to_py(py, error))? {
+            match py
+                .detach(|| self.step())
+                .map_err(|error| to_py(py, error))?
+            {
                 Next::Batch(batch) => return Ok(Some(Batch::new(batch, &self.ledger))),
                 Next::End => return Ok(None),
                 Next::NotYet => {}
@@ -67,7 +85,7 @@ impl Load {
     /// Stops everything and waits for its threads. Batches that were handed out stay valid.
     fn close(&self, py: Python<'_>) {
         if self.check_process().is_ok() {
-            py.detach(|| drop(self.running.lock().take()));
+            py.detach(|| self.stop());
         }
     }
 
@@ -83,14 +101,82 @@ impl Load {
         self.spots.clone()
     }
 
+    /// What is to be done about an exception that costs a sample.
+    fn ask(&self, error: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+        Ok(match self.policy.answer(error)? {
+            Answer::Raise => "raise",
+            Answer::Warn => "warn",
+            Answer::Skip => "skip",
+        })
+    }
+
     /// What happens, as it is counted.
     #[getter]
     fn ledger(&self) -> RunningLedger {
         RunningLedger(Arc::clone(&self.ledger))
     }
+
+    /// A function that is asked may hold whatever holds this.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.policy.traverse(&visit)
+    }
+}
+
+/// The load, while somebody takes a batch from it; back in its place on drop.
+struct Stepping<'a> {
+    of: &'a Load,
+    load: Option<Inner>,
 }
 
 impl Load {
+    fn step(&self) -> Result<Next, Error> {
+        let mut running = self.running.lock();
+        match mem::replace(&mut *running, Running::Busy) {
+            Running::Idle(load) => {
+                drop(running);
+                let mut stepping = Stepping {
+                    of: self,
+                    load: Some(load),
+                };
+                stepping
+                    .load
+                    .as_mut()
+                    .map_or(Ok(Next::End), |load| load.next_within(TICK))
+            }
+            Running::Busy => {
+                // Another thread's turn.
+                self.freed.wait_for(&mut running, TICK);
+                Ok(Next::NotYet)
+            }
+            ending @ (Running::Closing | Running::Closed) => {
+                *running = ending;
+                Ok(Next::End)
+            }
+        }
+    }
+
+    fn stop(&self) {
+        let mut running = self.running.lock();
+        loop {
+            match mem::replace(&mut *running, Running::Closing) {
+                Running::Idle(load) => {
+                    drop(running);
+                    end(load);
+                    *self.running.lock() = Running::Closed;
+                    self.freed.notify_all();
+                    return;
+                }
+                Running::Closed => {
+                    *running = Running::Closed;
+                    return;
+                }
+                // It may be this thread that has it, or one that waits for this thread's answer.
+                Running::Busy | Running::Closing if is_asking() => return,
+                Running::Busy | Running::Closing => self.freed.wait(&mut running),
+            }
+        }
+    }
+
     fn check_process(&self) -> Result<(), Error> {
         if process::id() == self.process_id {
             return Ok(());
@@ -105,9 +191,38 @@ impl Load {
     }
 }
 
+impl Drop for Stepping<'_> {
+    fn drop(&mut self) {
+        let mut running = self.of.running.lock();
+        let Some(load) = self.load.take() else {
+            return;
+        };
+        *running = match *running {
+            Running::Closing | Running::Closed => {
+                drop(running);
+                end(load);
+                running = self.of.running.lock();
+                Running::Closed
+            }
+            Running::Idle(_) | Running::Busy => Running::Idle(load),
+        };
+        self.of.freed.notify_all();
+    }
+}
+
+/// Stops a load and waits for its threads; where this may be one of them, another thread waits.
+fn end(load: Inner) {
+    if !is_asking() {
+        return;
+    }
+    // Where no thread can be started, the load is left as it is: to wait for oneself would be for ever.
+    let load = ManuallyDrop::new(load);
+    let _left = spawn("close", move || drop(ManuallyDrop::into_inner(load)));
+}
+
 impl Drop for Load {
     fn drop(&mut self) {
-        let Some(load) = self.running.get_mut().take() else {
+        let Running::Idle(load) = mem::replace(self.running.get_mut(), Running::Closed) else {
             return;
         };
         if self.check_process().is_err() {
@@ -116,6 +231,6 @@ impl Drop for Load {
             return;
         }
         // Other Python threads run on while we join; where Python is ending there is nobody to let run.
-        Python::try_attach(|py| py.detach(|| drop(load)));
+        Python::try_attach(|py| py.detach(|| end(load)));
     }
 }

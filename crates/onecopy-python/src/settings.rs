@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use onecopy::config::{AddressingStyle, LoadConfig, OnError, Secret, StoreConfig};
+use onecopy::config::{AddressingStyle, LoadConfig, Secret, StoreConfig};
 use onecopy::device::Device;
 use onecopy::loader::Position;
 use onecopy::route::{Route, RouteWish};
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::error::to_py;
 use crate::order::Order;
+use crate::policy::{Policy, Wish};
 use crate::wait::interruptible;
 
 /// The attributes of `onecopy._settings.Settings`, read at once.
@@ -33,7 +34,8 @@ pub(crate) struct Settings {
     memory_bytes: Option<usize>,
     route: String,
     require: Option<String>,
-    on_error: String,
+    on_error: Wish,
+    max_skipped: Option<u64>,
     connections: Option<usize>,
     decode_threads: Option<usize>,
     key_rule: String,
@@ -89,17 +91,20 @@ impl Settings {
         Ok(store)
     }
 
-    /// The engine's loader.
-    pub(crate) fn loader(self) -> Result<Loader, Error> {
+    /// The engine's loader, and what to do about errors.
+    pub(crate) fn loader(self) -> Result<(Loader, Policy), Error> {
+        let (store, route, options) = (self.store()?, self.wish()?, self.options()?);
+        let policy = Policy::of(self.on_error)?;
         let config = LoadConfig {
-            store: self.store()?,
-            route: self.wish()?,
+            store,
+            route,
             memory_bytes: self.memory_bytes,
             decode_threads: self.decode_threads,
-            on_error: option::<OnError>("on_error", &self.on_error)?,
+            on_error: policy.for_engine(),
+            max_skipped: self.max_skipped,
             ..LoadConfig::default()
         };
-        let options = self.options()?;
+        config.check()?;
         let (rank, ranks, worker, workers) = self.part;
         let tail = self.tail.as_deref();
         let position = self.position.as_deref();
@@ -134,7 +139,7 @@ impl Settings {
         if let Some(size) = self.batch_size {
             loader = loader.batch(size, false);
         }
-        Ok(loader)
+        Ok((loader, policy))
     }
 
     fn wish(&self) -> Result<RouteWish, Error> {
@@ -212,7 +217,7 @@ pub(crate) fn check(py: Python<'_>, settings: Settings) -> PyResult<()> {
 /// ranges, bytes of a range, of the pool, and of batches on their way.
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, settings: Settings) -> PyResult<(Order, [u64; 6])> {
-    let loader = settings.loader().map_err(|error| to_py(py, error))?;
+    let (loader, _) = settings.loader().map_err(|error| to_py(py, error))?;
     let plan = interruptible(py, "plan", move || loader.plan())?;
     let plan = plan.map_err(|error| to_py(py, error))?;
     let numbers = [

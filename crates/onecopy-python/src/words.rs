@@ -38,6 +38,7 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::Connections
         | Setting::DecodeThreads
         | Setting::OnError
+        | Setting::MaxSkipped
         | Setting::Route
         | Setting::Require
         | Setting::Duplicates

@@ -1,6 +1,7 @@
 """Data that ranks and workers divide among themselves, with an index."""
 
 import json
+from itertools import chain
 
 import pytest
 
@@ -33,7 +34,7 @@ def labels(batches):
 def together(of_ranks):
     """Put what ranks got in each step together."""
     assert len({len(steps) for steps in of_ranks}) == 1, "unequal steps"
-    return [sorted(sum(step, [])) for step in zip(*of_ranks, strict=True)]
+    return [sorted(chain.from_iterable(step)) for step in zip(*of_ranks, strict=True)]
 
 
 def world(urls, index, ranks, state=None, global_batch=16, **options):
@@ -60,7 +61,7 @@ def test_every_number_of_ranks_sees_the_same_global_batches(urls, index, ranks):
     steps = world(urls, index, ranks)
     assert steps == world(urls, index, 1)
     assert len(steps) == 7
-    assert set(sum(steps, [])) == set(range(100))
+    assert set(chain.from_iterable(steps)) == set(range(100))
 
 
 def test_a_state_of_four_ranks_goes_on_with_two_and_with_eight(urls, index):

@@ -1,10 +1,14 @@
 //! Settings, with their defaults and the reasons for them.
 
+mod on_error;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::ErrorKind;
+pub use on_error::{Answer, Handler, OnError};
+
+use crate::error::{Error, ErrorKind, Result};
 use crate::route::RouteWish;
 use crate::size::MIB;
 
@@ -190,40 +194,6 @@ impl Default for Limits {
     }
 }
 
-/// What to do with a sample that cannot be read, decoded or batched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnError {
-    /// Stop with the error.
-    #[default]
-    Raise,
-    /// Log it, count it, go on.
-    Warn,
-    /// Count it, go on.
-    Skip,
-}
-
-impl OnError {
-    /// Whether this policy passes over an error of `kind`. None does where somebody stopped the run, or where we are
-    /// wrong ourselves.
-    #[must_use]
-    pub const fn passes_over(self, kind: ErrorKind) -> bool {
-        !matches!(self, Self::Raise) && !matches!(kind, ErrorKind::Cancelled | ErrorKind::Bug)
-    }
-}
-
-impl std::str::FromStr for OnError {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "raise" => Ok(Self::Raise),
-            "warn" => Ok(Self::Warn),
-            "skip" => Ok(Self::Skip),
-            other => Err(format!("unknown policy {other:?}: use raise, warn or skip")),
-        }
-    }
-}
-
 /// The length of a ranged read where nobody gave one: 8 to 16 MiB is where S3 gives most per connection.
 pub const RANGE_BYTES: usize = 8 * MIB;
 
@@ -243,6 +213,8 @@ pub struct LoadConfig {
     pub decode_threads: Option<usize>,
     /// What to do with what cannot be read.
     pub on_error: OnError,
+    /// How many samples and shards may be left out, together; none allows any number. The next one ends the load.
+    pub max_skipped: Option<u64>,
     /// Whether to lock memory in RAM.
     pub is_locking: bool,
 }
@@ -256,7 +228,28 @@ impl Default for LoadConfig {
             range_bytes: None,
             decode_threads: None,
             on_error: OnError::Raise,
+            max_skipped: None,
             is_locking: true,
+        }
+    }
+}
+
+impl LoadConfig {
+    /// Holds settings against each other.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where one makes no sense beside another.
+    pub fn check(&self) -> Result<()> {
+        match self.max_skipped {
+            Some(max) if self.on_error == OnError::Raise => Err(Error::new(
+                ErrorKind::InvalidInput,
+                "leave out up to",
+                format!("{max} samples and shards"),
+                "nothing is left out where every error ends the load",
+            )
+            .with_help("add `on_error=skip` or `on_error=warn`, or leave `max_skipped` out")),
+            _ => Ok(()),
         }
     }
 }

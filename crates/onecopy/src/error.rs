@@ -3,6 +3,7 @@
 //! An error says what was being done, to what, why it failed and what to do about it; a constructor that takes all of
 //! them cannot forget one. Room-private errors become the `source`.
 
+mod about;
 mod limit;
 
 use std::error::Error as StdError;
@@ -115,6 +116,10 @@ struct Inner {
     help: Option<String>,
     /// The help belongs to a limit of the machine, and fits better than what a caller foresaw.
     is_help_final: bool,
+    /// The shard, and the key of the sample, that it is about.
+    shard: Option<String>,
+    key: Option<String>,
+    concerns_all: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -134,6 +139,9 @@ impl Error {
             why: why.into(),
             help: None,
             is_help_final: false,
+            shard: None,
+            key: None,
+            concerns_all: false,
             source: None,
         }))
     }
@@ -164,7 +172,9 @@ impl Error {
             let mut told = Self::new(limit.kind, doing, target, limit.why)
                 .with_help(limit.help)
                 .with_source(error);
+            // A limit of the machine holds for whatever comes next.
             told.0.is_help_final = limit.kind == ErrorKind::LimitReached;
+            told.0.concerns_all = told.0.is_help_final;
             return told;
         }
         let kind = match error.kind() {
@@ -237,14 +247,7 @@ impl fmt::Display for Error {
         }
         write!(f, ": {}", Printable(&inner.why))?;
         if f.alternate() {
-            let mut cause = self.source();
-            while let Some(error) = cause {
-                let text = error.to_string();
-                if text != inner.why {
-                    write!(f, "\n  caused by: {}", Printable(&text))?;
-                }
-                cause = error.source();
-            }
+            write!(f, "{}", about::Causes(self))?;
             if let Some(help) = &inner.help {
                 write!(f, "\nhelp: {}", Printable(help))?;
             }

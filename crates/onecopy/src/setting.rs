@@ -36,6 +36,8 @@ pub enum Setting {
     DecodeThreads,
     /// What to do with a sample that cannot be read.
     OnError,
+    /// How much may be left out.
+    MaxSkipped,
     /// The route wished for.
     Route,
     /// The route that must be had.
@@ -76,7 +78,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -91,6 +93,7 @@ impl Setting {
         Self::Connections,
         Self::DecodeThreads,
         Self::OnError,
+        Self::MaxSkipped,
         Self::Route,
         Self::Require,
         Self::Device,
@@ -129,6 +132,7 @@ impl Setting {
             Self::Connections => "connections",
             Self::DecodeThreads => "decode_threads",
             Self::OnError => "on_error",
+            Self::MaxSkipped => "max_skipped",
             Self::Route => "route",
             Self::Require => "require",
             Self::Device => "device",

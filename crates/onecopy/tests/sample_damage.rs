@@ -338,7 +338,7 @@ fn every_damage_is_counted_where_it_is_to_be_skipped() {
     for policy in [OnError::Skip, OnError::Warn] {
         for case in cut_cases().into_iter().chain(content_cases()) {
             let pieces = vec![Ok(Slice::from_vec(case.bytes.clone()))];
-            let outcome = read_pieces(pieces, case.len_bytes, options(policy));
+            let outcome = read_pieces(pieces, case.len_bytes, options(policy.clone()));
             assert_eq!(outcome.error_text(), "", "case {}", case.number);
             assert_eq!(outcome.told(), case.samples, "case {}", case.number);
             assert_eq!(outcome.counted(), case.skipped, "case {}", case.number);

@@ -29,7 +29,7 @@ pub(super) fn run(args: &IndexArgs, context: &Context) -> Result<Outcome> {
         options: SampleOptions {
             key_rule: args.key_rule,
             duplicates: args.duplicates,
-            on_error: args.on_error,
+            on_error: args.on_error.clone(),
             ..SampleOptions::default()
         },
         out: args.out.clone(),

@@ -219,6 +219,34 @@ fn a_lost_shard_is_counted_and_logged_once_whatever_the_stage() {
 }
 
 #[test]
+fn one_more_than_may_be_left_out_is_an_error_whatever_the_stage() {
+    let world = World::new();
+    world.put_shards(60);
+    let missing = "s3://data/train/train-0000{0,7,8,1}.tar";
+    for stage in ["buffer", "sample", "batch"] {
+        let args = ["bench", missing, "--to", stage, "--size", "32", "--json"];
+        let run = |max| {
+            let allowed = ["--on-error", "skip", "--max-skipped", max];
+            world.run(&[&args[..], &allowed].concat())
+        };
+        run("1").failed_after(&[
+            "train-00008.tar",
+            "; left out before it: the rest of 1 shards (not_found 1)",
+            "help: --max-skipped 1 is spent: ",
+            "--on-error warn",
+        ]);
+        let ended = run("2");
+        assert_eq!(ended.code, Some(1), "{stage} {ended:?}");
+        let skipped = serde_json::json!(
+            {"samples": 0, "shards": 2, "by_cause": {"not_found": 2}, "max_skipped": 2}
+        );
+        assert_eq!(ended.json()["skipped"], skipped, "{stage}");
+        let refused = world.run(&[&args[..], &["--max-skipped", "2"]].concat());
+        refused.failed_after(&["2 samples and shards", "--on-error skip"]);
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_is_a_lost_shard_as_an_object_is() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("{}/{{a,b}}.tar", folder.path().display());

@@ -21,6 +21,7 @@ from onecopy._open import open  # noqa: A004 - as in PIL.Image.open
 from onecopy._options import (
     Decode,
     Duplicates,
+    ErrorHandler,
     FieldDecoder,
     Fit,
     KeyRule,
@@ -62,6 +63,7 @@ __all__ = [
     "DeviceError",
     "Duplicates",
     "Error",
+    "ErrorHandler",
     "FieldDecoder",
     "Fit",
     "InvalidInputError",

@@ -125,12 +125,15 @@ class Collator:
 
 
 def _refusal(sample: Any, form: Any, wanted: Any) -> Error:
+    known = sample if isinstance(sample, dict) else {}
     return told(
         InvalidInputError,
         "batch",
         _name(sample),
         f"it is {form}, where its batch has {wanted}",
         "give pictures one size, return the same fields from map(), or do without batch()",
+        shard=known.get("__shard__"),
+        key=known.get("__key__"),
     )
 
 

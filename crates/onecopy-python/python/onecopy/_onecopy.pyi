@@ -1,8 +1,8 @@
 """The engine, as the package sees it."""
 
 import os
-from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias, final
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from typing_extensions import CapsuleType
 
@@ -16,6 +16,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "check",
+    "check_not_asking",
     "drain_log",
     "parse_size",
     "plan",
@@ -63,7 +64,9 @@ class _Settings(Protocol):
     @property
     def require(self) -> str | None: ...
     @property
-    def on_error(self) -> str: ...
+    def on_error(self) -> str | Callable[[Any], str]: ...
+    @property
+    def max_skipped(self) -> int | None: ...
     @property
     def connections(self) -> int | None: ...
     @property
@@ -144,7 +147,19 @@ class Load:
         """
 
     def close(self) -> None:
-        """Stop everything and wait for its threads. Batches that were handed out stay valid."""
+        """Stop everything and wait for its threads. Batches that were handed out stay valid.
+
+        In a function of ``on_error`` nothing is waited for: the load stops once it has returned.
+        """
+
+    def ask(self, error: Exception) -> Literal["raise", "warn", "skip"]:
+        """Return what is to be done about an error that costs a sample.
+
+        Raises
+        ------
+        InvalidInputError
+            Where a function of ``on_error`` gives no such word.
+        """
 
     @property
     def order(self) -> Order:
@@ -285,8 +300,15 @@ class RunningLedger:
     def report(self) -> tuple[str, str]:
         """Return the account as it stands, as JSON and as a map for the eye."""
 
-    def skipped(self, cause: str) -> None:
-        """Note a sample that was left out after it was handed over."""
+    def skipped(self, cause: str) -> tuple[str, str] | None:
+        """Note a sample that was left out after it was handed over.
+
+        Returns
+        -------
+        tuple of str or None
+            None where it was noted. Where no more may be left out: what was before (no text where
+            that is nothing), and what to do.
+        """
 
     def batched(self) -> None:
         """Note a batch that was put together after its samples were handed over."""
@@ -306,6 +328,9 @@ def plan(settings: _Settings) -> tuple[Order, list[int]]:
         How it is ordered; and lanes of this process, bytes, ranges, and bytes of a range, of the
         pool and of batches on their way.
     """
+
+def check_not_asking() -> None:
+    """Raise in a function of ``on_error``: the load that asked waits for its answer."""
 
 def parse_size(text: str) -> int:
     """Return the size that ``text`` ("2GiB", "500MB") means, in bytes."""

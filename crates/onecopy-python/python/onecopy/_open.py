@@ -8,6 +8,7 @@ from onecopy._chain import Chain
 from onecopy._options import (
     AddressingStyle,
     Duplicates,
+    ErrorHandler,
     KeyRule,
     Library,
     Named,
@@ -37,7 +38,8 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     memory: str | int | None = None,
     route: RouteWish = "auto",
     require: Route | None = None,
-    on_error: OnError = "raise",
+    on_error: OnError | ErrorHandler = "raise",
+    max_skipped: int | None = None,
     connections: int | None = None,
     decode_threads: int | None = None,
     key_rule: KeyRule = "first-dot",
@@ -81,9 +83,19 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     require
         A route that must be had.
     on_error
-        What to do with a sample that cannot be read, decoded or batched: ``"raise"`` ends the
-        iteration, ``"warn"`` logs to the logger ``onecopy``, counts and goes on, ``"skip"`` counts
-        and goes on.
+        What to do with a sample that cannot be read, decoded or batched, or a shard that cannot be
+        read: ``"raise"`` ends the iteration, ``"warn"`` logs to the logger ``onecopy``, counts and
+        goes on, ``"skip"`` counts and goes on. Or a function that is called with each such error
+        (an :class:`Error`: ``kind``, ``shard`` and ``key``, where known, tell what it is about) and
+        returns one of these words, None being no answer. It is called on whatever thread found the
+        error, several at a time perhaps; what it raises ends the iteration; it cannot go on with an
+        iteration itself. Errors that every shard would meet (no credentials, say), bugs, and what
+        the functions of :meth:`Loader.map` raise always end the iteration, and nobody is asked.
+    max_skipped
+        How many samples and shards, together, an iteration may leave out; None allows any number.
+        The next one ends it, with an error that says what was left out before. Each process counts
+        for itself: a rank, a worker of a ``DataLoader``. A shard that breaks off within a sample
+        counts twice.
     connections
         Connections to the store, at most; None allows 256. A load begins with 32 and takes more
         while they bring more.
@@ -162,7 +174,8 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         memory_bytes=optional(_options.size_bytes, "memory", memory),
         route=_options.choice("route", route, RouteWish),
         require=require,
-        on_error=_options.choice("on_error", on_error, OnError),
+        on_error=_options.on_error("on_error", on_error),
+        max_skipped=optional(_options.integer, "max_skipped", max_skipped),
         connections=optional(_options.positive, "connections", connections),
         decode_threads=optional(_options.positive, "decode_threads", decode_threads),
         key_rule=_options.choice("key_rule", key_rule, KeyRule),

@@ -19,6 +19,9 @@ Library: TypeAlias = Literal["torch", "numpy", "jax"]
 OnError: TypeAlias = Literal["raise", "warn", "skip"]
 """What to do with a sample that cannot be read, decoded or batched."""
 
+ErrorHandler: TypeAlias = Callable[[Error], OnError]
+"""A function that says of each error what to do."""
+
 Route: TypeAlias = Literal["stream", "cache", "direct"]
 """A way from object storage to the device."""
 
@@ -140,6 +143,17 @@ def choice(option: str, value: object, words: Any) -> Any:
     if not isinstance(value, str):
         raise bad_type(option, value, hint.removeprefix("use "))
     raise bad(option, value, "there is no such choice", hint)
+
+
+def on_error(option: str, value: object) -> OnError | ErrorHandler:
+    """Return ``value`` if it is a policy, or a function to ask."""
+    if callable(value):
+        handler: ErrorHandler = value
+        return handler
+    if not isinstance(value, str):
+        raise bad_type(option, value, "'raise', 'warn', 'skip' or a function")
+    word: OnError = choice(option, value, OnError)
+    return word
 
 
 def optional(check: Callable[[str, object], _T], option: str, value: object) -> _T | None:

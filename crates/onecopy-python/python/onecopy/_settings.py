@@ -1,6 +1,8 @@
 """What the engine is asked for: the attributes here are those of ``settings.rs``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,9 @@ class Settings:
     memory_bytes: int | None = None
     route: str = "auto"
     require: str | None = None
-    on_error: str = "raise"
+    on_error: str | Callable[[Any], str] = "raise"
+    """A word, or a function of an exception that gives one."""
+    max_skipped: int | None = None
     connections: int | None = None
     decode_threads: int | None = None
     key_rule: str = "first-dot"

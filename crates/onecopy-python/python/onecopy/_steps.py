@@ -11,7 +11,7 @@ from onecopy import _onecopy
 from onecopy._arrays import Arrays
 from onecopy._collate import Collator
 from onecopy._onecopy import RunningLedger
-from onecopy._options import OnError, Tail
+from onecopy._options import Tail
 from onecopy.errors import (
     CorruptError,
     Error,
@@ -70,15 +70,31 @@ class Context:
     """What steps need to know of the load they belong to."""
 
     arrays: Arrays
-    on_error: OnError
+    is_choosing: bool
+    """Whether samples may be left out."""
+    load: _onecopy.Load
     ledger: RunningLedger
 
     def leave_out(self, error: Error) -> None:
-        """Raise ``error``, or count it, as the loader's ``on_error`` says."""
-        if self.on_error == "raise":
+        """Raise ``error``, or count it, as the loader's ``on_error`` and ``max_skipped`` say."""
+        answer = self.load.ask(error)
+        if answer == "raise":
             raise error
-        self.ledger.skipped(error.kind)
-        if self.on_error == "warn":
+        spent = self.ledger.skipped(error.kind)
+        if spent is not None:
+            before, hint = spent
+            if not before:  # nothing may be left out: as if every error ended the load
+                raise error
+            raise told(
+                type(error),
+                error.doing,
+                error.target,
+                f"{error.why}; {before}",
+                hint,
+                shard=error.shard,
+                key=error.key,
+            ) from error
+        if answer == "warn":
             # One line: what to do is the same for every sample.
             LOG.warning("sample left out (%s): %s", error.kind, str(error).partition("\n")[0])
 
@@ -178,6 +194,8 @@ def decoded(
                     f"sample {sample[KEY]!r} of {sample[SHARD]}",
                     f"{type(cause).__name__}: {cause}",
                     LEAVE_OUT,
+                    shard=sample[SHARD],
+                    key=sample[KEY],
                 )
                 error.__cause__ = cause
                 context.leave_out(error)
@@ -241,7 +259,7 @@ def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator
         "batches were put together in Python, because of a function before batch(): "
         "one more copy of each tensor, beyond the hops above"
     )
-    collator = Collator(context.arrays, step.size, is_choosing=context.on_error != "raise")
+    collator = Collator(context.arrays, step.size, is_choosing=context.is_choosing)
     for sample in stream:
         for problem in collator.add(sample):
             context.leave_out(problem)

@@ -21,6 +21,10 @@ class Error(Exception):
         Why it failed.
     help
         What to do about it, where there is something to say.
+    shard
+        The shard that it is about, where that is known.
+    key
+        The key of the sample that it is about, where that is known.
     """
 
     kind: ClassVar[str] = "error"
@@ -30,6 +34,8 @@ class Error(Exception):
     target: str
     why: str
     help: str | None
+    shard: str | None
+    key: str | None
 
     def __init_subclass__(cls, *, kind: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -37,7 +43,7 @@ class Error(Exception):
             cls.kind = kind
             _BY_KIND[kind] = cls
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an engine error
         self,
         message: str = "",
         *,
@@ -45,12 +51,16 @@ class Error(Exception):
         target: str = "",
         why: str = "",
         help: str | None = None,  # noqa: A002 - the word of the engine's errors
+        shard: str | None = None,
+        key: str | None = None,
     ) -> None:
         super().__init__(message)
         self.doing = doing
         self.target = target
         self.why = why
         self.help = help
+        self.shard = shard
+        self.key = key
 
 
 class NotFoundError(Error, FileNotFoundError, kind="not_found"):
@@ -120,21 +130,26 @@ def from_engine(  # noqa: PLR0913, PLR0917 - the parts of an engine error, in it
     target: str,
     why: str,
     help: str | None,  # noqa: A002 - the word of the engine's errors
+    shard: str | None = None,
+    key: str | None = None,
 ) -> Error:
     """Return the exception for an error of the engine; an unknown kind is a plain Error."""
     error = _BY_KIND.get(kind, Error)
-    return error(message, doing=doing, target=target, why=why, help=help)
+    return error(message, doing=doing, target=target, why=why, help=help, shard=shard, key=key)
 
 
-def told(
+def told(  # noqa: PLR0913 - the parts of an engine error, in its order
     error: type[Error],
     doing: str,
     target: str,
     why: str,
     help: str | None = None,  # noqa: A002 - the word of the engine's errors
+    *,
+    shard: str | None = None,
+    key: str | None = None,
 ) -> Error:
     """Return an exception with its text made up as the engine makes up its own."""
     message = f"could not {doing} {target}: {why}" if target else f"could not {doing}: {why}"
     if help is not None:
         message += f"\nhelp: {help}"
-    return error(message, doing=doing, target=target, why=why, help=help)
+    return error(message, doing=doing, target=target, why=why, help=help, shard=shard, key=key)

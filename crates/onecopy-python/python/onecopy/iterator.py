@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from onecopy import _onecopy, _options, _steps
+from onecopy import _onecopy, _steps
 from onecopy._arrays import chosen
 from onecopy._chain import Chain
-from onecopy._options import OnError
-from onecopy._settings import Settings
 from onecopy._state import Progress
 from onecopy._steps import Context
 from onecopy.ledger import Ledger
@@ -50,7 +48,8 @@ class LoaderIterator(Iterator[Any]):
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
         context = Context(
             arrays=chosen(chain.library),
-            on_error=_on_error(chain.settings),
+            is_choosing=chain.settings.on_error != "raise",
+            load=load,
             ledger=load.ledger,
         )
         stream: Iterator[Any] = _steps.samples(load, context, chain.is_array_field)
@@ -65,6 +64,7 @@ class LoaderIterator(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
+        _onecopy.check_not_asking()
         try:
             with self._turn:
                 given = next(self._stream)
@@ -105,8 +105,3 @@ def _close_all() -> None:
     """End what still runs before Python ends."""
     for iterator in list(_RUNNING):
         iterator.close()
-
-
-def _on_error(settings: Settings) -> OnError:
-    word: OnError = _options.choice("on_error", settings.on_error, OnError)
-    return word

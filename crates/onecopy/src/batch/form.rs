@@ -129,6 +129,7 @@ impl Form {
                 select::listed(own)
             ),
         )
+        .of_sample(&sample.shard, &sample.key)
         .with_help("name the fields you want: `fields=jpg,cls`")
     }
 }

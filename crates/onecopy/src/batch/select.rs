@@ -96,7 +96,8 @@ pub(super) fn of_field(sample: &Sample, field: &str, error: &Error) -> Error {
         format!("{} field {field:?} of", error.doing()),
         name_of(sample),
         error.why(),
-    );
+    )
+    .of_sample(&sample.shard, &sample.key);
     match error.help() {
         Some(help) => told.with_help(help),
         None => told.with_help(
@@ -135,6 +136,7 @@ fn missing(sample: &Sample, name: &str) -> Error {
         name_of(sample),
         format!("it has only {present}"),
     )
+    .of_sample(&sample.shard, &sample.key)
     .with_help("name alternatives as \"jpg;png\", or leave such samples out with `on_error=skip`")
 }
 

@@ -31,11 +31,15 @@ fn counts(
     if by_cause.is_empty() {
         return Ok(());
     }
-    let causes: Vec<String> = by_cause
+    writeln!(f, "  {title:<17} {total} ({})", causes(by_cause))
+}
+
+/// `corrupt 2, not_found 1`.
+pub(super) fn causes(by_cause: &BTreeMap<String, u64>) -> String {
+    let causes = by_cause
         .iter()
-        .map(|(cause, count)| format!("{cause} {count}"))
-        .collect();
-    writeln!(f, "  {title:<17} {total} ({})", causes.join(", "))
+        .map(|(cause, count)| format!("{cause} {count}"));
+    causes.collect::<Vec<_>>().join(", ")
 }
 
 fn per_second(samples: u64, seconds: f64) -> String {
@@ -151,12 +155,10 @@ impl Report {
     }
 
     fn skipped_words(&self) -> String {
-        let samples = format!("{} samples", self.skipped.samples);
-        let shards = format!("the rest of {} shards", self.skipped.shards);
-        match (self.skipped.samples, self.skipped.shards) {
-            (_, 0) => samples,
-            (0, _) => shards,
-            _ => format!("{samples}, {shards}"),
+        let counts = self.skipped.counts();
+        match self.skipped.max_skipped {
+            Some(max) => format!("{counts}, of {max} that may be"),
+            None => counts,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What really happened: per hop bytes, calls and busy time; waits, retries, skips and fallbacks.
 //!
 //! Hops here: none moves; all are counted, each through an [`OpenHop`]. May import: route. Absent: any decision. The
-//! ledger is told and never asked by the flow.
+//! ledger is told and never asked by the flow, but for one thing: it counts no more that is left out than may be, because
+//! whoever counts alone can hold a number to its limit exactly.
 
 mod histogram;
 mod map;
@@ -9,9 +10,11 @@ mod network;
 mod open_hop;
 mod report;
 mod running;
+mod skipped;
 
 pub use histogram::Spread;
 pub use network::{Connections, NetworkReport};
 pub use open_hop::OpenHop;
-pub use report::{CopiesPerByte, HopReport, Report, Retries, Skipped, Waits};
+pub use report::{CopiesPerByte, HopReport, Report, Retries, Waits};
 pub use running::{Ledger, Wait};
+pub use skipped::{Lost, Skipped};

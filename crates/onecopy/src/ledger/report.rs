@@ -7,6 +7,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 
 use super::network::NetworkReport;
+use super::skipped::Skipped;
 use crate::route::{Fallback, Hop, HopSpec, Kind, Mover, Space};
 
 /// Bytes moved by one hop.
@@ -104,39 +105,6 @@ pub struct Retries {
     pub total: u64,
     /// By cause.
     pub by_cause: BTreeMap<String, u64>,
-}
-
-/// What was left out.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Skipped {
-    /// Samples that are known to be lost.
-    pub samples: u64,
-    /// Shards of which all or the rest was given up: nobody knows how many samples that holds.
-    pub shards: u64,
-    /// Samples and shards together, by cause.
-    pub by_cause: BTreeMap<String, u64>,
-}
-
-/// Adds counts to counts, name by name.
-pub(super) fn add(counts: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
-    for (name, count) in more {
-        *counts.entry(name).or_default() += count;
-    }
-}
-
-impl Skipped {
-    /// Adds what was left out elsewhere.
-    pub(super) fn add(&mut self, more: Self) {
-        self.samples += more.samples;
-        self.shards += more.shards;
-        add(&mut self.by_cause, more.by_cause);
-    }
-
-    /// Whether nothing was left out.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.samples == 0 && self.shards == 0
-    }
 }
 
 /// A ledger, closed or as it stood when asked: `"schema": 1`.

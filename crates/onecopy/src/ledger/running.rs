@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use super::OpenHop;
 use super::network::Network;
 use super::report::{self, Report};
+use super::skipped;
+use super::skipped::{Lost, Skipped};
 use crate::route::{Fallback, Hop, Route};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 
@@ -50,7 +52,7 @@ impl HopCount {
 pub(super) struct Events {
     pub(super) fallbacks: Vec<Fallback>,
     pub(super) retries: BTreeMap<String, u64>,
-    pub(super) skipped: report::Skipped,
+    pub(super) skipped: Skipped,
     pub(super) warnings: BTreeMap<String, u64>,
     pub(super) verified: BTreeMap<String, u64>,
     pub(super) notes: Vec<String>,
@@ -166,18 +168,18 @@ impl Ledger {
             .or_default() += 1;
     }
 
-    /// Notes `samples` that are lost, by cause.
-    pub fn skipped(&self, cause: &str, samples: u64) {
-        let skipped = &mut self.events.lock().skipped;
-        skipped.samples += samples;
-        *skipped.by_cause.entry(cause.to_owned()).or_default() += samples;
+    /// Allows `max` samples and shards, together, to be left out; none allows any number.
+    pub fn allow_skips(&self, max: Option<u64>) {
+        self.events.lock().skipped.max_skipped = max;
     }
 
-    /// Notes a shard of which all or the rest was given up, by cause: who knows how many samples it holds.
-    pub fn lost_shard(&self, cause: &str) {
-        let skipped = &mut self.events.lock().skipped;
-        skipped.shards += 1;
-        *skipped.by_cause.entry(cause.to_owned()).or_default() += 1;
+    /// Notes a sample that is left out, or a shard of which all or the rest is given up, by cause.
+    ///
+    /// # Errors
+    ///
+    /// What was left out before, where that is as much as may be: then nothing is noted. Exact, whoever else calls.
+    pub fn leave_out(&self, lost: Lost, cause: &str) -> Result<(), Box<Skipped>> {
+        self.events.lock().skipped.add(lost, cause)
     }
 
     /// Notes something odd that cost no sample, by name (`missing_eof`).
@@ -221,8 +223,8 @@ impl Ledger {
         }
         let report = part.report();
         let events = &mut *self.events.lock();
-        events.skipped.add(report.skipped);
-        report::add(&mut events.warnings, report.warnings);
+        events.skipped.take_over(report.skipped);
+        skipped::add_counts(&mut events.warnings, report.warnings);
     }
 
     /// Notes the size of the pool and how much of it is locked in memory.
@@ -368,23 +370,6 @@ mod tests {
         assert!((copies.cpu - 1.0).abs() < 1e-9);
         assert!((copies.user - 0.01).abs() < 1e-9);
         assert!(copies.dma.abs() < 1e-9);
-    }
-
-    #[test]
-    fn samples_and_shards_that_were_left_out_add_up_by_cause() {
-        let ledger = Ledger::unread();
-        assert!(ledger.report().skipped.is_empty());
-        ledger.skipped("truncated", 2);
-        ledger.lost_shard("truncated");
-        ledger.lost_shard("denied");
-        let report = ledger.report();
-        let skipped = serde_json::to_string(&report.skipped).unwrap();
-        assert_eq!(
-            skipped,
-            r#"{"samples":2,"shards":2,"by_cause":{"denied":1,"truncated":3}}"#
-        );
-        let line = "  skipped           2 samples, the rest of 2 shards (denied 1, truncated 3)\n";
-        assert!(report.to_string().contains(line), "{report}");
     }
 
     #[test]

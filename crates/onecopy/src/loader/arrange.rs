@@ -26,16 +26,19 @@ pub(super) struct Arranged {
 
 impl Loader {
     pub(super) fn arrange(&self) -> Result<Arranged> {
+        self.config.check()?;
         let (route, fallback) = choose(self.config.route)?;
         let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
+        ledger.allow_skips(self.config.max_skipped);
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
         let runtime = runtime()?;
-        // A file that is not there is a lost shard as an object in S3 is, where the policy passes over it.
+        // A file that is not there is a lost shard as an object in S3 is, where one may be lost.
         let absent = match self.config.on_error {
             OnError::Raise => Absent::Refused,
-            OnError::Warn | OnError::Skip => Absent::Kept,
+            _ if self.config.max_skipped == Some(0) => Absent::Refused,
+            OnError::Warn | OnError::Skip | OnError::Ask(_) => Absent::Kept,
         };
         let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
         let sources = runtime.block_on(found)?;

@@ -63,7 +63,7 @@ pub struct Loader {
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
 pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfig) -> Loader {
     let options = SampleOptions {
-        on_error: config.on_error,
+        on_error: config.on_error.clone(),
         ..SampleOptions::default()
     };
     Loader {
@@ -124,7 +124,7 @@ impl Loader {
     /// How shards are read: keys, duplicates, what follows the end of an archive.
     pub fn options(mut self, options: SampleOptions) -> Self {
         self.options = SampleOptions {
-            on_error: self.config.on_error,
+            on_error: self.config.on_error.clone(),
             ..options
         };
         self
@@ -258,7 +258,7 @@ impl Loader {
             )
             .with_help("use `batch=64`, or leave it out for single samples"));
         }
-        let (mut plan, on_error) = (self.plan.clone(), self.config.on_error);
+        let (mut plan, on_error) = (self.plan.clone(), self.config.on_error.clone());
         // Where samples are counted, those that are dropped are not even read.
         let is_counted = self.counted.is_some() || self.index.is_some();
         plan.is_dropping_last = !is_counted && self.tail_wanted() == Tail::Drop;

@@ -30,6 +30,5 @@ mod turns;
 pub use feed::{Feed, Piece};
 pub use lane::{LaneWork, Spot, Stretch};
 pub use running::{Batches, Buffers, Next, Samples, Work};
-pub use sample_stage::note_lost_shard;
 pub use spots::Spots;
 pub use turns::Turns;

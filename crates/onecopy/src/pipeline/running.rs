@@ -11,7 +11,7 @@ use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::{Fetcher, Wanted};
 use super::lane::{LaneWork, Reading};
-use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket, note_skip};
+use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket};
 use super::spots::{Mark, Spots};
 use super::turns::Turns;
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
@@ -20,7 +20,7 @@ use crate::config::OnError;
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
-use crate::sample::{Sample, SampleOptions};
+use crate::sample::{Sample, SampleOptions, note_skip};
 use crate::size::to_usize;
 use crate::sync::{Arc, AtomicBool, channel, spawn};
 
@@ -154,7 +154,7 @@ impl Work {
         let sink = BlockSink {
             hop,
             plan: Arc::new(plan),
-            on_error,
+            on_error: on_error.clone(),
             recycler: self.recycler.clone(),
             budget: crew.budget.clone(),
             jobs,
@@ -379,7 +379,7 @@ impl Batches {
         };
         let (filled, failures) = ticket.block.finish(done)?;
         for error in failures {
-            note_skip(&self.ledger, self.on_error, error)?;
+            note_skip(&self.ledger, &self.on_error, error)?;
         }
         self.assembler.push(filled);
         Ok(true)

@@ -12,7 +12,7 @@ use crate::buffer::Recycler;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
-use crate::sample::Sample;
+use crate::sample::{Sample, note_skip};
 use crate::sync::{Arc, AtomicBool, Ordering, channel};
 
 /// A block on its way to the consumer, with its share of the budget.
@@ -216,7 +216,7 @@ pub(super) struct BlockSink {
 impl BlockSink {
     /// Leaves a sample out, or ends the load with the reason, as the policy says.
     fn refuse(&mut self, error: Error) -> Result<(), Ended> {
-        match note_skip(&self.ledger, self.on_error, error) {
+        match note_skip(&self.ledger, &self.on_error, error) {
             Ok(()) => Ok(()),
             Err(error) => {
                 self.fail(error);
@@ -320,37 +320,4 @@ impl Sink for BlockSink {
         }
         self.open = None;
     }
-}
-
-/// Counts a sample that is left out, and says so where the policy is to warn.
-///
-/// # Errors
-///
-/// The error itself, where the policy does not pass over it.
-pub(super) fn note_skip(ledger: &Ledger, on_error: OnError, error: Error) -> Result<()> {
-    if !on_error.passes_over(error.kind()) {
-        return Err(error);
-    }
-    ledger.skipped(error.kind().name(), 1);
-    if on_error == OnError::Warn {
-        tracing::warn!("sample left out ({}): {error}", error.kind());
-    }
-    Ok(())
-}
-
-/// Counts a shard that nobody reads samples from and whose bytes did not all come, and says so where the policy is to
-/// warn. To be called once a shard.
-///
-/// # Errors
-///
-/// The error itself, where the policy does not pass over it.
-pub fn note_lost_shard(ledger: &Ledger, on_error: OnError, error: Error) -> Result<()> {
-    if !on_error.passes_over(error.kind()) {
-        return Err(error);
-    }
-    ledger.lost_shard(error.kind().name());
-    if on_error == OnError::Warn {
-        tracing::warn!("shard given up ({}): {error}", error.kind());
-    }
-    Ok(())
 }

@@ -7,7 +7,8 @@
 //!   | tar/cursor.rs   512-byte blocks and members, as parts of the slices
 //!   | tar/members.rs  headers of every dialect; every kind of damage is an error with its offset
 //!   | names.rs        member name -> key and field
-//!   | reader.rs       members of one key -> Sample; on_error, duplicates, keys that come back
+//!   | reader.rs       members of one key -> Sample; duplicates, keys that come back
+//!   | left_out.rs     what is damaged: an error, or counted and passed over, here and in every room behind
 //!   v
 //!  Sample --order/--> Sample --decode/--> values in the batch
 //! ```
@@ -21,6 +22,7 @@ pub mod decode;
 mod extent;
 mod hashed;
 pub mod index;
+mod left_out;
 mod names;
 mod options;
 pub mod order;
@@ -30,6 +32,7 @@ mod reader;
 mod tar;
 
 pub use extent::Extent;
+pub use left_out::{note_lost_shard, note_skip};
 pub use options::{Duplicates, KeyRule, SampleOptions};
 pub use order::order_shards;
 pub use pieces::Pieces;

@@ -5,19 +5,19 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::hashed::Plain;
 use super::names::{self, Named};
-use super::tar::{Damage, Entry, MISSING_EOF, Members};
-use super::{Duplicates, Extent, Field, Pieces, Places, Sample, SampleOptions};
+use super::tar::{DAMAGE_HELP, Damage, Entry, MISSING_EOF, Members};
+use super::{Duplicates, Extent, Field, Pieces, Places, Sample, SampleOptions, left_out};
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Printable, Result};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Lost};
 use crate::sync::Arc;
 
 /// The samples of one shard, read as its bytes come in.
 ///
 /// A sample is given out as soon as the next header or the end is seen. After damage that leaves no way on, the sample
-/// before it still comes, unless it is known that a member of it is missing; then the error, then nothing more. With
-/// [`OnError::Skip`] and [`OnError::Warn`] the ledger counts in place of the error, under the name of the cause: one
-/// shard, of which the rest is given up, and one sample where one is known to lack a member. An archive that ends between
+/// before it still comes, unless it is known that a member of it is missing; then the error, then nothing more. Where the
+/// policy passes over it ([`left_out`]), the ledger counts in place of the error, under the name of the cause: first one
+/// sample where one is known to lack a member, then one shard, of which the rest is given up. An archive that ends between
 /// two members without its end mark is counted as a warning (`missing_eof`), for nothing of it is known to be lost.
 ///
 /// # Copies
@@ -47,8 +47,8 @@ pub struct SampleReader<I> {
 #[derive(Debug)]
 struct Open {
     sample: Sample,
-    /// Why it will not be given out.
-    dropped: Option<&'static str>,
+    /// It will not be given out: that is counted, or the error is in `failed`.
+    is_dropped: bool,
 }
 
 impl<I: Pieces> SampleReader<I> {
@@ -163,7 +163,7 @@ impl<I: Pieces> SampleReader<I> {
                 number: 0,
                 fields: Vec::with_capacity(self.usual_fields),
             },
-            dropped: None,
+            is_dropped: false,
         };
         drop(name);
         let before = self.close();
@@ -224,7 +224,7 @@ impl<I: Pieces> SampleReader<I> {
                 Duplicates::Last => self.ledger.warned("duplicate_field"),
             }
         }
-        let Some(open) = self.current.as_mut().filter(|open| open.dropped.is_none()) else {
+        let Some(open) = self.current.as_mut().filter(|open| !open.is_dropped) else {
             return Ok(());
         };
         let bytes = match self.members.take(entry) {
@@ -257,7 +257,7 @@ impl<I: Pieces> SampleReader<I> {
         help: &'static str,
     ) {
         // One that is dropped already is told and counted once.
-        let Some(open) = self.current.as_mut().filter(|open| open.dropped.is_none()) else {
+        let Some(open) = self.current.as_mut().filter(|open| !open.is_dropped) else {
             return;
         };
         let error = Error::new(
@@ -266,22 +266,20 @@ impl<I: Pieces> SampleReader<I> {
             &*self.shard,
             format!("key {:?} {why}", open.sample.key),
         )
-        .with_help(help);
-        open.dropped = Some(cause);
+        .with_help(help)
+        .of_sample(&self.shard, &open.sample.key);
+        open.is_dropped = true;
         // What is not given out holds no memory.
         open.sample.fields.clear();
-        match self.options.on_error {
-            OnError::Raise => self.failed = Some(error),
-            OnError::Warn => tracing::warn!("sample left out ({cause}): {error}"),
-            OnError::Skip => {}
-        }
+        let on_error = &self.options.on_error;
+        self.failed = left_out::leave_out(&self.ledger, on_error, Lost::Sample, cause, error).err();
     }
 
     /// Drops the current sample, a member of which is lost by damage that ends the shard.
     fn lose_current(&mut self, damage: &Damage, offset: u64, field: &str) {
-        if self.options.on_error.passes_over(damage.kind()) {
+        if damage.is_passed_over_by(&self.options.on_error) {
             let why = format!("lacks its field {field:?}: {}", damage.why());
-            self.refuse(damage.cause(), offset, damage.kind(), &why, "");
+            self.refuse(damage.cause(), offset, damage.kind(), &why, DAMAGE_HELP);
         } else {
             // The error is told for the shard.
             self.current = None;
@@ -297,13 +295,10 @@ impl<I: Pieces> SampleReader<I> {
         self.close()
     }
 
-    /// Ends the current sample: gives it out, or counts it.
+    /// Ends the current sample, and gives it out unless it was dropped.
     fn close(&mut self) -> Option<Sample> {
         let open = self.current.take()?;
-        if let Some(cause) = open.dropped {
-            if self.options.on_error != OnError::Raise {
-                self.ledger.skipped(cause, 1);
-            }
+        if open.is_dropped {
             return None;
         }
         self.usual_fields = open.sample.fields.len();
@@ -312,28 +307,29 @@ impl<I: Pieces> SampleReader<I> {
 
     /// Damage that leaves no way on.
     fn give_up(&mut self, damage: Damage) -> Option<Sample> {
-        let (cause, is_harmless) = (damage.cause(), damage.costs_nothing_known());
-        let is_passed_over = self.options.on_error.passes_over(damage.kind());
-        let last_good = self.members.last_good().map(names::text);
-        let error = damage.into_error(&self.shard, last_good.as_deref());
         self.is_over = true;
-        if !is_passed_over {
-            self.failed = Some(error);
+        if self.failed.is_some() {
+            // What the damage did to a sample has ended the load.
             return self.close();
         }
-        if is_harmless {
-            self.ledger.warned(cause);
+        let (cause, is_harmless) = (damage.cause(), damage.costs_nothing_known());
+        let last_good = self.members.last_good().map(names::text);
+        let error = damage
+            .into_error(&self.shard, last_good.as_deref())
+            .of_shard(&self.shard);
+        let (ledger, on_error) = (&self.ledger, &self.options.on_error);
+        let passed = if is_harmless {
+            left_out::take_all_the_same(ledger, on_error, cause, error)
         } else {
-            self.ledger.lost_shard(cause);
-        }
-        if self.options.on_error == OnError::Warn {
-            let what = if is_harmless { "taken" } else { "given up" };
-            tracing::warn!("shard {what} ({cause}): {error}");
-        }
-        if is_harmless {
-            self.end()
-        } else {
-            self.close()
+            left_out::leave_out(ledger, on_error, Lost::Shard, cause, error)
+        };
+        match passed {
+            Ok(()) if is_harmless => self.end(),
+            Ok(()) => self.close(),
+            Err(error) => {
+                self.failed = Some(error);
+                self.close()
+            }
         }
     }
 

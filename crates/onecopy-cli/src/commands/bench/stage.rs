@@ -5,8 +5,9 @@ use std::time::Duration;
 use onecopy::config::OnError;
 use onecopy::device::Device;
 use onecopy::ledger::{Ledger, Report};
-use onecopy::pipeline::{Next, Piece, note_lost_shard};
+use onecopy::pipeline::{Next, Piece};
 use onecopy::sample::decode::{Decoder, Fit};
+use onecopy::sample::note_lost_shard;
 use onecopy::sync::Arc;
 use onecopy::{Error, ErrorKind, Loader, Result};
 use serde::Serialize;
@@ -65,7 +66,8 @@ pub(super) fn run(stage: Stage, args: &BenchArgs, limit: Limit, context: &Contex
     context.interrupt.check()?;
     let mut config = load_config(&args.store, &args.reading);
     config.decode_threads = args.decode_threads;
-    config.on_error = args.on_error;
+    config.on_error = args.on_error.clone();
+    config.max_skipped = args.max_skipped;
     let mut loader = onecopy::open(&args.urls, config);
     if let Limit::Samples(samples) = limit {
         loader = loader.limit(samples);
@@ -74,7 +76,7 @@ pub(super) fn run(stage: Stage, args: &BenchArgs, limit: Limit, context: &Contex
     let ledger = match stage {
         Stage::Buffer => {
             let came = pieces.insert(Pieces::default());
-            buffers(loader, args.on_error, limit, came, context)?
+            buffers(loader, &args.on_error, limit, came, context)?
         }
         Stage::Sample => samples(loader, limit, context)?,
         Stage::Batch | Stage::Device => batches(shaped(loader, args), limit, context)?,
@@ -103,7 +105,7 @@ fn shaped(loader: Loader, args: &BenchArgs) -> Loader {
 /// Drops slices at once: a slab is filled again as soon as its bytes are there.
 fn buffers(
     loader: Loader,
-    on_error: OnError,
+    on_error: &OnError,
     limit: Limit,
     came: &mut Pieces,
     context: &Context,
@@ -124,7 +126,7 @@ fn buffers(
                 bar.add(slice.len() as u64);
             }
             // Each of a shard's ranges may fail; it is lost once.
-            Piece::Failed(error) if is_lost && on_error.passes_over(error.kind()) => {}
+            Piece::Failed(error) if is_lost && on_error.passes_over(&error) => {}
             Piece::Failed(error) => {
                 note_lost_shard(&ledger, on_error, error)?;
                 is_lost = true;

@@ -2,10 +2,15 @@
 
 use std::borrow::Cow;
 
+use crate::config::OnError;
 use crate::error::{Error, ErrorKind};
 
 /// The name to count an archive by that ends between two members.
 pub(in crate::sample) const MISSING_EOF: &str = "missing_eof";
+
+/// What to do about damage of which nothing better is known.
+pub(in crate::sample) const HELP: &str =
+    "check the shard with `tar tf`, write it again, or pass over damage with `on_error=skip`";
 
 /// A shard that is not what it should be.
 #[derive(Debug)]
@@ -100,6 +105,14 @@ impl Damage {
         }
     }
 
+    /// Whether `policy` may pass over it.
+    pub(in crate::sample) fn is_passed_over_by(&self, policy: &OnError) -> bool {
+        match self {
+            Self::Tar { kind, .. } => policy.passes_over_kind(*kind),
+            Self::Source(error) => policy.passes_over(error),
+        }
+    }
+
     /// What is wrong, in words.
     pub(in crate::sample) fn why(&self) -> &str {
         match self {
@@ -135,9 +148,7 @@ impl Damage {
             shard,
             format!("{why}; {last}"),
         )
-        .with_help(help.unwrap_or(
-            "check the shard with `tar tf`, write it again, or pass over damage with `on_error=skip`",
-        ))
+        .with_help(help.unwrap_or(HELP))
     }
 }
 

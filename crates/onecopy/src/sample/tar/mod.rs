@@ -14,6 +14,6 @@ mod members;
 mod not_a_tar;
 mod pax;
 
-pub(super) use damage::{Damage, MISSING_EOF};
+pub(super) use damage::{Damage, HELP as DAMAGE_HELP, MISSING_EOF};
 pub(super) use entry::{Entry, Passed};
 pub(super) use members::Members;

@@ -12,6 +12,19 @@ use crate::sync::Arc;
 /// Tries of a request for which no socket can be opened: a few seconds, in which other requests end.
 const MOST_TRIES_WITHOUT_FILES: u32 = 4;
 
+/// Causes that have nothing to do with the object that was asked for: who asks is not known (any more), or cannot ask. Were
+/// such a failure passed over, one object after the other would be, to the end of the data.
+const CONCERN_ALL: [&str; 8] = [
+    "no_credentials",
+    "unknown_key",
+    "expired_token",
+    "signature",
+    "clock",
+    "requester_pays",
+    "proxy_denied",
+    "no_files",
+];
+
 /// A failed request.
 #[derive(Debug)]
 pub(in crate::store) struct Failure {
@@ -154,6 +167,9 @@ impl Failure {
             None => self.why,
         };
         let mut error = Error::new(self.kind, doing, target, why);
+        if CONCERN_ALL.contains(&self.cause) {
+            error = error.concerning_all();
+        }
         if let Some(help) = help {
             error = error.with_help(help);
         }

@@ -52,7 +52,9 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [TESTKIT, "serve", "--root", root, "--anonymous", "--port", str(port)]
+    account = ("--key", os.environ["AWS_ACCESS_KEY_ID"])
+    account += ("--secret", os.environ["AWS_SECRET_ACCESS_KEY"])
+    command = [TESTKIT, "serve", "--root", root, *account, "--port", str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
         try:
             for _ in range(600):

@@ -151,3 +151,28 @@ def test_an_index_of_other_shards_or_of_none_is_an_error(urls, index, url, tmp_p
     broken.write_text('{"wids_version": 1, "shardlist": [')
     with pytest.raises(onecopy.CorruptError, match="broken"):
         iter(make(urls, broken))
+
+
+def test_a_rank_that_leaves_samples_out_makes_as_many_steps_as_the_others(tmp_path):
+    good = {f"{at:03}": {"cls": str(at).encode()} for at in range(40)}
+    bad = {
+        key: {"cls": b"cat" if "010" <= key < "030" else field["cls"]}
+        for key, field in good.items()
+    }
+    urls = [shards.write(tmp_path / "0.tar", good), shards.write(tmp_path / "1.tar", bad)]
+    command = ["onecopy", "index", *urls, "--out", str(tmp_path / "index"), "--quiet"]
+    assert _onecopy.run_command(command) == 0
+    index = tmp_path / "index" / "index.json"
+    for function in (None, lambda sample: sample):
+        steps = []
+        for rank in range(2):
+            loader = onecopy.open(
+                urls, as_="numpy", index=index, on_error="skip", rank=rank, world_size=2, lanes=2
+            )
+            loader = loader.decode().to_tuple("cls")
+            loader = loader if function is None else loader.map(function)
+            loader = loader.batch(5, tail="drop")
+            steps.append(len(list(loader)))
+            notes = loader.ledger["notes"]
+            assert any("as many steps as the others" in note for note in notes) == (rank == 1)
+        assert steps == [8, 8]

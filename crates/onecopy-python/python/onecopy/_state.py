@@ -114,6 +114,15 @@ class Progress:
     """Batches, or samples where nobody makes batches."""
     is_over: bool = False
 
+    def is_short(self) -> bool:
+        """Say whether other ranks make more steps, because samples were left out here."""
+        _, ranks, worker, workers = self.part
+        if not self.order.is_counted or ranks == 1:
+            return False
+        first = self.begun_at // self.order.global_batch
+        steps = range(first + (worker - first) % workers, self.order.totals[2], workers)
+        return self.given < len(steps)
+
     def state(self) -> State:
         """Return where it stands."""
         _, _, worker, workers = self.part

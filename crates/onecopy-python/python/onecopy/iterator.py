@@ -14,6 +14,11 @@ from onecopy._state import Progress
 from onecopy._steps import Context
 from onecopy.ledger import Ledger
 
+REPEATED = (
+    "samples were left out, so the last batch of this rank was given again, until it had made as "
+    "many steps as the others"
+)
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -45,6 +50,8 @@ class LoaderIterator(Iterator[Any]):
     def _start(self, begun: Pass) -> None:
         chain, load = begun.chain, begun.load
         self._load, self._progress = load, begun.progress
+        self._is_filling = chain.settings.on_error != "raise" and chain.settings.part[1] > 1
+        self._last: Any = None
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
         context = Context(
             arrays=chosen(chain.library),
@@ -69,8 +76,16 @@ class LoaderIterator(Iterator[Any]):
             with self._turn:
                 given = next(self._stream)
                 self._progress.given += 1
+                if self._is_filling:
+                    self._last = given
                 return given
         except StopIteration:
+            if self._last is not None and self._progress.is_short():
+                # Other ranks make one step more, and would wait for this one for ever.
+                self._progress.given += 1
+                self._load.ledger.note(REPEATED)
+                return self._last
+            self._last = None
             self._progress.is_over = True
             self.close()
             begin, self._at_nothing = self._at_nothing, None

@@ -16,7 +16,7 @@ use crate::sync::Arc;
 ///
 /// A sample is given out as soon as the next header or the end is seen. After damage that leaves no way on, the sample
 /// before it still comes, unless it is known that a member of it is missing; then the error, then nothing more. Where the
-/// policy passes over it ([`left_out`]), the ledger counts in place of the error, under the name of the cause: first one
+/// policy passes over it (`left_out.rs`), the ledger counts in place of the error, under the name of the cause: first one
 /// sample where one is known to lack a member, then one shard, of which the rest is given up. An archive that ends between
 /// two members without its end mark is counted as a warning (`missing_eof`), for nothing of it is known to be lost.
 ///

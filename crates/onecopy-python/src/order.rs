@@ -77,6 +77,11 @@ pub(crate) struct Spots(pub(crate) pipeline::Spots);
 
 #[pymethods]
 impl Spots {
+    /// Takes what was handed over for received.
+    fn receive(&self) {
+        self.0.receive();
+    }
+
     /// As the text that a state holds.
     fn text(&self) -> String {
         let (lanes, next) = self.0.now();

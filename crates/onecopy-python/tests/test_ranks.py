@@ -82,6 +82,39 @@ def test_a_state_of_four_ranks_goes_on_with_two_and_with_eight(urls, index):
             assert world(urls, index, 8, state) == whole[stop:]
 
 
+def test_one_rank_and_two_see_the_same_whatever_the_memory_is(urls, index):
+    alone = labels(make(urls, index, size=16))
+    for memory in ("64MiB", "1GiB"):
+        of_ranks = [
+            labels(make(urls, index, size=8, rank=rank, world_size=2, memory=memory))
+            for rank in range(2)
+        ]
+        assert together(of_ranks) == [sorted(step) for step in alone]
+
+
+def test_a_run_that_goes_on_keeps_its_order_in_later_epochs(urls, index):
+    first = make(urls, index, lanes=32)
+    epochs = [labels(first) for _ in range(3)]
+    first.set_epoch(0)
+    iterator = iter(first)
+    next(iterator)
+    for state in (first.state_dict(), {**first.state_dict(), "epoch": 1, "position": None}):
+        then = make(urls, index)
+        then.load_state_dict(state)
+        start = state["epoch"]
+        rest = [labels(then) for _ in range(3 - start)]
+        assert rest[-2:] == epochs[-2:]
+        assert then.state_dict()["lanes"] == 32
+
+
+def test_workers_of_a_plain_dataloader_refuse_a_state_that_the_parent_loaded(urls, index):
+    loader = make(urls, index)
+    next(iter(loader))
+    loader.load_state_dict(loader.state_dict())
+    with pytest.raises(onecopy.InvalidInputError, match="StatefulDataLoader"):
+        list(data.DataLoader(loader, batch_size=None, num_workers=1))
+
+
 def test_ranks_come_from_torchrun_and_what_is_said_counts_more(urls, index, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -100,7 +133,8 @@ def test_ranks_come_from_torchrun_and_what_is_said_counts_more(urls, index, monk
     ("options", "why"),
     [
         ({"rank": 2, "world_size": 2}, "no rank 2 of 2"),
-        ({"rank": 1}, "without world_size"),
+        ({"rank": 1}, "not enough"),
+        ({"world_size": 2}, "not enough"),
         ({"rank": 0, "world_size": 3, "replicate": 2}, "groups of 2"),
         ({"rank": 0, "world_size": 3}, "64 lanes cannot be divided among 3 ranks"),
     ],
@@ -140,6 +174,14 @@ def test_a_stale_index_is_an_error_that_says_so(urls, index, tmp_path):
     shards.small(tmp_path / "1.tar", 25, 24)
     with pytest.raises(onecopy.ChangedError, match=r"1\.tar"):
         iter(make(urls, index))
+
+
+def test_a_shard_that_is_said_to_be_empty_is_looked_at(urls, index):
+    known = json.loads(index.read_text())
+    known["shardlist"][2]["nsamples"] = 0
+    index.write_text(json.dumps(known))
+    with pytest.raises(onecopy.ChangedError, match=r"2\.tar.*more samples"):
+        list(make(urls, index))
 
 
 def test_an_index_of_other_shards_or_of_none_is_an_error(urls, index, url, tmp_path):

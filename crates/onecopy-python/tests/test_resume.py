@@ -71,7 +71,8 @@ def test_a_run_can_be_broken_off_twice_and_across_epochs(urls):
         iterator = iter(loader)
         given += taken(iterator, 2)
     assert given + labels(iterator) == epochs[1]
-    assert loader.state_dict() == {"onecopy": 1, "epoch": 2}
+    state = loader.state_dict()
+    assert (state["epoch"], "position" in state) == (2, False)
     assert labels(loader) == epochs[2]
 
 
@@ -194,3 +195,53 @@ def test_single_samples_go_on_one_by_one(urls):
     then = samples()
     then.load_state_dict(first.state_dict())
     assert given + [label for (label,) in then] == whole
+
+
+def test_a_closed_iterator_gives_nothing_and_leaves_the_state_as_it_was(urls):
+    loader = make(urls)
+    iterator = iter(loader)
+    given = taken(iterator, 2)
+    state = loader.state_dict()
+    iterator.close()
+    assert list(iterator) == []
+    assert loader.state_dict() == state
+    loader.load_state_dict(state)
+    iterator = iter(loader)
+    iterator.close()
+    assert list(iterator) == []
+    loader.load_state_dict(state)
+    assert given + labels(loader) == labels(make(urls))
+
+
+def test_an_iteration_that_does_not_begin_costs_nothing_of_the_state(urls):
+    loader = make(urls)
+    taken(iter(loader), 2)
+    state = loader.state_dict()
+    other = make(urls, size=8)
+    other.load_state_dict(state)
+    with pytest.raises(onecopy.InvalidInputError):
+        iter(other)
+    assert other.state_dict() == state
+
+
+def test_what_fails_in_python_was_not_received(urls):
+    def loader(function):
+        chain = onecopy.open(urls, as_="numpy").shuffle(30, seed=3).decode().to_tuple("cls")
+        return chain.map(function).batch(7)
+
+    seen = []
+
+    def failing(sample):
+        seen.append(sample)
+        if len(seen) == 10:
+            raise RuntimeError("no")
+        return sample
+
+    first = loader(failing)
+    iterator = iter(first)
+    given = taken(iterator, 1)
+    with pytest.raises(RuntimeError, match="no"):
+        next(iterator)
+    then = loader(lambda sample: sample)
+    then.load_state_dict(first.state_dict())
+    assert given + labels(then) == labels(loader(lambda sample: sample))

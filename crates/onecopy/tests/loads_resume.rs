@@ -188,6 +188,7 @@ proptest! {
         let mut load = loader().run().unwrap();
         let mut given: Vec<Vec<i64>> = load.by_ref().take(stop).map(|batch| batch.unwrap()).map(|batch| loads_support::labels(&batch)).collect();
         let spots = load.spots().unwrap();
+        spots.receive();
         let (lanes, next) = spots.now();
         let position = Position::Spots { lanes, next };
         drop(load);
@@ -195,6 +196,7 @@ proptest! {
         let mut load = loader().position(Some(position)).run().unwrap();
         given.extend(load.by_ref().take(1).map(|batch| loads_support::labels(&batch.unwrap())));
         let spots = load.spots().unwrap();
+        spots.receive();
         let (lanes, next) = spots.now();
         let position = Position::Spots { lanes, next };
         given.extend(batches(loader().position(Some(position))));
@@ -310,4 +312,50 @@ fn no_byte_before_the_position_is_read_where_samples_are_counted() {
     assert!(last < whole / 20, "{last} of {whole}");
     let (samples, none) = read(loader().position(Some(Position::Samples(1600))));
     assert_eq!((samples, none), (0, 0));
+}
+
+#[test]
+fn a_window_of_few_large_samples_never_takes_all_slabs_of_its_lane() {
+    let folder = tempfile::tempdir().unwrap();
+    // Samples of 15 members each, from a little below to a little above the quarter of a lane's memory that one may take.
+    for len in [85_000, 92_000, 97_000, 99_000, 101_000] {
+        let mut tar = onecopy_testkit::tar::TarWriter::new();
+        for number in 0..24 {
+            tar.file(&format!("{number:05}.cls"), number.to_string().as_bytes());
+            for member in 0..14 {
+                tar.file(&format!("{number:05}.{member}.bin"), &vec![1; len]);
+            }
+        }
+        let url = write(folder.path(), &format!("{len}.tar"), &tar.finish());
+        let loader = onecopy::open([&url, &url], config(16 * MIB));
+        let loader = loader.decode(None).fields(["cls"]).lanes(Some(2), None);
+        let mut seen = batches(loader.shuffle(1000, 1).batch(4, false)).concat();
+        seen.sort_unstable();
+        let twice: Vec<i64> = (0..24).flat_map(|number| [number, number]).collect();
+        assert_eq!(seen, twice, "{len}");
+    }
+}
+
+#[test]
+fn where_samples_are_counted_no_window_depends_on_memory() {
+    let data = Data::new(&[300, 300]);
+    let order = |memory: usize| {
+        let loader = onecopy::open(data.urls.clone(), config(memory));
+        let loader = loader.decode(None).fields(["cls"]).lanes(Some(4), None);
+        let loader = loader.counted(Some(data.counted.clone())).shuffle(560, 7);
+        let mut load = loader.batch(10, false).run().unwrap();
+        let order: Vec<Vec<i64>> = load.by_ref().map(|batch| labels(&batch.unwrap())).collect();
+        let notes = load.report().notes;
+        (
+            order,
+            notes
+                .iter()
+                .any(|note| note.contains("copied out of the way")),
+        )
+    };
+    let (much, is_copied) = order(64 * MIB);
+    assert!(!is_copied);
+    let (little, is_copied) = order(2 * MIB);
+    assert!(is_copied);
+    assert_eq!(much, little);
 }

@@ -213,6 +213,9 @@ class Order:
 class Spots:
     """Where lanes stand behind the batch that was given last. Holds no threads."""
 
+    def receive(self) -> None:
+        """Take what was handed over for received."""
+
     def text(self) -> str:
         """As the text that a state holds."""
 

@@ -46,14 +46,14 @@ class Wish:
         return Ranks(rank // self.replicate, count // self.replicate)
 
     def _world(self) -> tuple[int, int]:
-        if self.world_size is not None:
+        if self.world_size is not None and (self.rank is not None or self.world_size == 1):
             return self.rank or 0, self.world_size
-        if self.rank is not None:
+        if self.rank is not None or self.world_size is not None:
             raise told(
                 InvalidInputError,
                 "divide the data among ranks",
                 "",
-                f"rank={self.rank} is given without world_size=",
+                f"rank={self.rank} and world_size={self.world_size} are given, which is not enough",
                 "give both, or neither: torch.distributed and torchrun tell them",
             )
         return _torch.world() or _from_environment() or (0, 1)
@@ -64,7 +64,7 @@ def _from_environment() -> tuple[int, int] | None:
     rank, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
     if rank is None or count is None:
         return None
-    if not (rank.isdecimal() and count.isdecimal()):
+    if not (rank + count).isascii() or not (rank.isdecimal() and count.isdecimal()):
         raise told(
             InvalidInputError,
             "divide the data among ranks",

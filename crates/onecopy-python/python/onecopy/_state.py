@@ -87,7 +87,7 @@ class State:
             ("the window of a lane", self.window, order.window),
             ("the worker", self.part, None if order.is_counted else part[2:]),
         ):
-            if before != found:
+            if before != found and not (before is None and self.position is None):
                 raise told(
                     InvalidInputError,
                     "go on from",
@@ -114,6 +114,12 @@ class Progress:
     """Batches, or samples where nobody makes batches."""
     is_over: bool = False
 
+    def received(self) -> None:
+        """Note that one more was given."""
+        self.given += 1
+        if self.spots is not None:
+            self.spots.receive()
+
     def is_short(self) -> bool:
         """Say whether other ranks make more steps, because samples were left out here."""
         _, ranks, worker, workers = self.part
@@ -126,12 +132,13 @@ class Progress:
     def state(self) -> State:
         """Return where it stands."""
         _, _, worker, workers = self.part
-        if self.is_over and workers == 1:
-            return State(epoch=self.epoch + 1)
         order = self.order
+        # Behind the last sample is the beginning of the next epoch.
+        is_at_end = order.is_counted and self._position() == str(order.totals[1])
+        is_next = workers == 1 and (self.is_over or is_at_end)
         return State(
-            epoch=self.epoch,
-            position=self._position(),
+            epoch=self.epoch + 1 if is_next else self.epoch,
+            position=None if is_next else self._position(),
             batch=order.global_batch,
             lanes=order.lanes,
             groups=order.groups,
@@ -139,7 +146,7 @@ class Progress:
             shuffle=self.shuffle,
             tail=self.tail,
             dataset=order.dataset,
-            part=None if order.is_counted else (worker, workers),
+            part=None if order.is_counted or is_next else (worker, workers),
         )
 
     def _position(self) -> str:

@@ -52,6 +52,7 @@ class LoaderIterator(Iterator[Any]):
         self._load, self._progress = load, begun.progress
         self._is_filling = chain.settings.on_error != "raise" and chain.settings.part[1] > 1
         self._last: Any = None
+        self._is_closed = False
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
         context = Context(
             arrays=chosen(chain.library),
@@ -75,11 +76,13 @@ class LoaderIterator(Iterator[Any]):
         try:
             with self._turn:
                 given = next(self._stream)
-                self._progress.given += 1
+                self._progress.received()
                 if self._is_filling:
                     self._last = given
                 return given
         except StopIteration:
+            if self._is_closed:
+                raise
             if self._last is not None and self._progress.is_short():
                 # Other ranks make one step more, and would wait for this one for ever.
                 self._progress.given += 1
@@ -87,7 +90,7 @@ class LoaderIterator(Iterator[Any]):
                 return self._last
             self._last = None
             self._progress.is_over = True
-            self.close()
+            self._end()
             begin, self._at_nothing = self._at_nothing, None
             if begin is None or self._progress.given > 0:
                 raise
@@ -107,6 +110,11 @@ class LoaderIterator(Iterator[Any]):
 
         Tensors that were handed out stay valid. A closed iterator gives nothing more.
         """
+        self._is_closed = True
+        self._at_nothing = self._last = None
+        self._end()
+
+    def _end(self) -> None:
         self._stream = iter(())
         self._load.close()
         _steps.log_waiting()

@@ -48,6 +48,10 @@ class Loader(Iterable[Any]):
         self._is_epoch_set = is_epoch_set
         self._state: State | None = None
         """Where the next iteration goes on."""
+        self._order: State | None = None
+        """A state whose lanes and windows all epochs from now on have."""
+        self._loaded_in: int | None = None
+        """The process in which a state was loaded."""
         self._progress: Progress | None = None
         """How far the last iteration of this process has come."""
         self._ledger: tuple[int, _onecopy.RunningLedger] | None = None
@@ -66,7 +70,7 @@ class Loader(Iterable[Any]):
             # A worker that is spawned knows nothing of the ranks of the process that it works for.
             ranks = replace(chain.ranks, rank=world[0], world_size=world[1])
             chain = replace(chain, ranks=ranks)
-        return _again, (chain, self._epoch, self._is_epoch_set, self._state)
+        return _again, (chain, self._epoch, self._is_epoch_set, self._state, self._order)
 
     def shuffle(self, capacity: int, *, seed: int = 0) -> "Loader":
         """Draw each next sample from a buffer, and read shards in an order of their own.
@@ -309,7 +313,8 @@ class Loader(Iterable[Any]):
             Where it is damaged; and from the iteration, where data, shuffle, seed or batch are
             others than they were, with the difference.
         """
-        self._state = State.of(state)
+        self._state = self._order = State.of(state)
+        self._loaded_in = os.getpid()
         self._epoch = self._state.epoch
         self._is_epoch_set = True
 
@@ -341,10 +346,21 @@ class Loader(Iterable[Any]):
         return Ledger.of(ledger)
 
     def __iter__(self) -> LoaderIterator:
-        state, self._state = self._state, None
+        state = self._state
+        if state is not None and _torch.worker() is not None and self._loaded_in != os.getpid():
+            raise told(
+                InvalidInputError,
+                "go on from",
+                "a state",
+                "it was loaded in another process than that of this worker, which would go on from "
+                "it again in each epoch",
+                "use torchdata's StatefulDataLoader, or num_workers=0",
+            )
         # A state that was written behind the last batch has nothing left of its epoch.
         is_going_on = state is not None and _torch.worker() is None
-        return LoaderIterator(self._begin(state), self._begin if is_going_on else None)
+        iterator = LoaderIterator(self._begin(state), self._begin if is_going_on else None)
+        self._state = None
+        return iterator
 
     def plan(self) -> Plan:
         """Say what the next iteration of this process would be, before the first byte of the data.
@@ -375,20 +391,18 @@ class Loader(Iterable[Any]):
             epoch=epoch % 2**64,
             part=(ranks.rank, ranks.count, worker.index, worker.count),
         )
-        if state is not None and state.position is not None:
+        kept = state or self._order
+        if kept is not None and kept.batch is not None:
             settings = replace(
-                settings,
-                position=state.position,
-                lanes=state.lanes,
-                lane_groups=state.groups,
-                window=state.window,
+                settings, lanes=kept.lanes, lane_groups=kept.groups, window=kept.window
             )
+        if state is not None and state.position is not None:
+            settings = replace(settings, position=state.position)
         return replace(self._chain, settings=settings)
 
     def _begin(self, state: State | None = None) -> Pass:
         """Begin the next epoch, or go on with that of ``state``."""
         chain = self._chain_of(self._epoch, state)
-        self._epoch += 1
         settings = chain.settings
         part, position = settings.part, settings.position
         load = _onecopy.Load(chain.divided()[0])
@@ -404,6 +418,7 @@ class Loader(Iterable[Any]):
         )
         if state is not None:
             state.check(load.order, settings.shuffle, tail, part)
+        self._epoch += 1
         self._progress = progress
         self._ledger = (os.getpid(), load.ledger)
         return Pass(chain, load, progress)
@@ -433,7 +448,10 @@ class Loader(Iterable[Any]):
     def _with(self, **changes: Any) -> "Loader":
         chain = replace(self._chain, **changes)
         _onecopy.check(chain.settings)
-        return Loader.of(chain, self._epoch, is_epoch_set=self._is_epoch_set)
+        loader = Loader.of(chain, self._epoch, is_epoch_set=self._is_epoch_set)
+        loader._state, loader._order = self._state, self._order  # noqa: SLF001 - its own kind
+        loader._loaded_in = self._loaded_in  # noqa: SLF001
+        return loader
 
     def _with_settings(self, **changes: Any) -> "Loader":
         return self._with(settings=replace(self._chain.settings, **changes))
@@ -461,7 +479,8 @@ def _again(
     epoch: int,
     is_epoch_set: bool,  # noqa: FBT001 - for pickle
     state: State | None,
+    order: State | None,
 ) -> Loader:
     loader = Loader.of(chain, epoch, is_epoch_set=is_epoch_set)
-    loader._state = state  # noqa: SLF001 - as it was
+    loader._state, loader._order = state, order  # noqa: SLF001 - as it was
     return loader

@@ -238,6 +238,7 @@ mod tests {
             offset: 0,
             end_offset: 1024,
             number: number as u64,
+            is_detached: false,
             fields: vec![field("cls", label), field("txt", &format!("text {number}"))],
         }
     }

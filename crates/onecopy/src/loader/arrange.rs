@@ -68,11 +68,6 @@ impl Loader {
             Some(indexed) => runtime.block_on(indexed.fill(counted, shards)),
             None => Ok(()),
         })?;
-        if let Some((few, asked)) = plan.limited {
-            ledger.note(format!(
-                "the shuffle chose from {few} samples, which is what memory has room for, not from {asked}: raise `memory`"
-            ));
-        }
         let memory = Memory::plan(&self.config, plan.lanes.len().max(1))?;
         Ok(Arranged {
             plan,

@@ -1,6 +1,7 @@
 //! The front door: URLs and settings in, batches and the ledger of what happened out.
 
 mod arrange;
+mod dataset;
 mod indexed;
 mod load;
 mod memory;

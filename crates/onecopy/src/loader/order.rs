@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::Position;
+use super::dataset::dataset_of;
 use super::memory::Memory;
-use crate::config::LoadConfig;
+use crate::config::{LoadConfig, default_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{LaneWork, Spot, Stretch, Turns};
 use crate::sample::Extent;
-use crate::sample::order::{Epoch, Grid, Part, Segment, Tail, Windows, order_shards};
+use crate::sample::order::{Epoch, Grid, LANES_MAX, Part, Segment, Tail, Windows, order_shards};
 use crate::size::{MIB, to_usize};
 use crate::store::Source;
 use crate::sync::Arc;
@@ -85,8 +86,6 @@ pub(super) struct Plan {
     pub(super) order: Order,
     pub(super) lanes: Vec<LaneWork>,
     pub(super) turns: Turns,
-    /// Where memory has no room for what was asked for: among how many samples is shuffled, and among how many was wanted.
-    pub(super) limited: Option<(u64, u64)>,
 }
 
 impl Wish<'_> {
@@ -116,24 +115,23 @@ impl Wish<'_> {
         })
     }
 
-    /// The window of a lane, of `lanes` in all, as far as the memory of one process has room for it.
-    fn fitting_window(&self, lanes: u64, sources: &[Source], counted: &Counted) -> Result<u64> {
-        let asked = self.window(lanes);
-        if self.window.is_some() || asked == 1 {
-            return Ok(asked);
+    /// Refuses windows that take far more than the memory: samples beyond it would have to be copied out of the way.
+    fn check_window(&self, window: u64, lanes: u64, sources: &[Source], all: u64) -> Result<()> {
+        let lens = sources.iter().map(|source| source.object.len_bytes);
+        let bytes: u64 = lens.flatten().fold(0, u64::saturating_add);
+        let held = (window * lanes).min(all);
+        let takes = u128::from(held) * u128::from(bytes) / u128::from(all.max(1));
+        let memory = self
+            .config
+            .memory_bytes
+            .unwrap_or_else(default_memory_bytes);
+        if window == 1 || takes <= 2 * memory as u128 {
+            return Ok(());
         }
-        let own = to_usize(lanes / (self.part.ranks * self.part.workers)).max(1);
-        let span_bytes = Memory::plan(self.config, own)?.shuffle_bytes();
-        let per_sample =
-            |(source, &samples): (&Source, &u64)| source.object.len_bytes?.checked_div(samples);
-        let most = sources
-            .iter()
-            .zip(&counted.samples)
-            .filter_map(per_sample)
-            .max();
-        // Some samples are larger than others: a window that turns out not to fit is an error.
-        let fit = most.and_then(|most| (span_bytes / 4 * 3).checked_div(most));
-        Ok(fit.map_or(asked, |fit| asked.min(fit).max(1)))
+        Err(refused(format!(
+            "shuffling among {held} samples takes {takes} bytes here, and the memory is {memory}"
+        ))
+        .with_help("raise `memory`, or shuffle among fewer samples: `shuffle`"))
     }
 
     /// So many lanes, of `most`, as the memory has room for; a power of two.
@@ -154,14 +152,17 @@ impl Wish<'_> {
         let groups = self.groups.unwrap_or(self.part.workers);
         let lanes = match (self.lanes, self.is_divided(), self.shuffle) {
             (Some(lanes), _, _) => lanes,
-            (None, true, _) => LANES.next_multiple_of(groups.max(1)),
-            (None, false, Some(_)) => self.fitting_lanes(LANES)?,
             (None, false, None) => 1,
+            // The same for any number of ranks, and whatever the memory is.
+            (None, _, _) => LANES.next_multiple_of(groups.max(1)),
         };
         let batch = self.batch.saturating_mul(self.part.ranks);
         let grid = Grid::new(batch, lanes, groups)?;
         grid.check(self.part)?;
-        let window = self.fitting_window(lanes, sources, &counted)?;
+        let window = self.window(lanes);
+        let own = lanes / (self.part.ranks * self.part.workers);
+        let all = counted.samples.iter().sum();
+        self.check_window(window, own, sources, all)?;
         let shuffle = self.shuffle.map(|(_, seed)| (window, seed));
         let epoch = Epoch::new(&counted.samples, grid, self.tail, shuffle, self.epoch)?;
         epoch.check(self.part)?;
@@ -174,6 +175,11 @@ impl Wish<'_> {
             return Err(refused(format!(
                 "the state stands behind {from} samples, and the epoch has {}",
                 epoch.samples()
+            )));
+        }
+        if from % batch != 0 && from != epoch.samples() {
+            return Err(refused(format!(
+                "the state stands behind {from} samples, which is in the midst of a global batch of {batch}"
             )));
         }
         let lanes_here: Vec<(Spot, Windows, Vec<Segment>)> = grid
@@ -194,10 +200,28 @@ impl Wish<'_> {
             windows,
             spot,
         };
-        let asked = self.window(lanes);
+        let mut lanes_here: Vec<LaneWork> = lanes_here.into_iter().map(work).collect();
+        if let (
+            Part {
+                rank: 0, worker: 0, ..
+            },
+            Some(first),
+        ) = (self.part, lanes_here.first_mut())
+        {
+            // Shards that are said to be empty are looked at, too: what they have would be lost in silence.
+            let empty = (0..sources.len()).filter(|&shard| counted.samples[shard] == 0);
+            let looked_at = empty.map(|shard| {
+                let segment = Segment {
+                    shard,
+                    from: 0,
+                    to: 0,
+                };
+                stretch(sources, &counted, segment)
+            });
+            first.stretches.extend(looked_at);
+        }
         Ok(Plan {
-            limited: (window < asked).then(|| (window * lanes, asked * lanes)),
-            lanes: lanes_here.into_iter().map(work).collect(),
+            lanes: lanes_here,
             turns: Turns::Grid {
                 grid,
                 part: self.part,
@@ -256,11 +280,11 @@ impl Wish<'_> {
             (None, None) => 1,
         };
         let (spots, next) = match &self.position {
-            None => (vec![Spot::default(); to_usize(lanes)], 0),
+            None => (vec![Spot::default(); to_usize(lanes.min(LANES_MAX))], 0),
             Some(Position::Spots { lanes, next }) => (lanes.clone(), *next),
             Some(Position::Samples(_)) => return Err(other_kind("with an index", "without one")),
         };
-        if spots.len() as u64 != lanes || lanes == 0 {
+        if spots.len() as u64 != lanes || !(1..=LANES_MAX).contains(&lanes) {
             return Err(refused(format!(
                 "the state is of {} lanes, and here are {lanes}",
                 spots.len()
@@ -281,7 +305,6 @@ impl Wish<'_> {
             spot,
         };
         Ok(Plan {
-            limited: None,
             lanes: spots.into_iter().enumerate().map(lane).collect(),
             turns: Turns::Round { next },
             order: Order {
@@ -334,8 +357,8 @@ fn stretch(sources: &[Source], counted: &Counted, segment: Segment) -> Stretch {
     let is_last = to == count;
     let starts = counted.starts.get(shard).and_then(Option::as_ref);
     let (extent, skip) = match starts {
-        Some(starts) => (extent(starts, from..to, is_last), 0),
-        None => (Extent::WHOLE, from),
+        Some(starts) if count > 0 => (extent(starts, from..to, is_last), 0),
+        _ => (Extent::WHOLE, from),
     };
     Stretch {
         source: sources[shard].clone(),
@@ -353,18 +376,6 @@ fn extent(starts: &[u64], samples: Range<u64>, is_last: bool) -> Extent {
         start: start_of(samples.start).unwrap_or(0),
         end: if is_last { None } else { start_of(samples.end) },
     }
-}
-
-/// The sources as one number: what they are called within their folder, and how long they are.
-fn dataset_of(sources: &[Source]) -> u64 {
-    let mut all = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
-    for Source { object, .. } in sources {
-        let name = object.url.rsplit('/').next().unwrap_or("");
-        all.update(name.as_bytes());
-        all.update(&[0]);
-        all.update(&object.len_bytes.unwrap_or(0).to_le_bytes());
-    }
-    all.finalize()
 }
 
 fn refused(why: String) -> Error {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::Spot;
+use crate::sample::order::LANES_MAX;
 
 /// Where an epoch goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +24,12 @@ pub enum Position {
     },
 }
 
-/// Lanes that a text may tell of: far more than anybody reads at once.
-const LANES_MAX: u64 = 1 << 20;
-
 /// Tar's unit, in which offsets mostly are.
 const BLOCK: u64 = 512;
 
 impl fmt::Display for Position {
-    /// The number of samples; or, for lanes, `NEXT:` and the spots in base64: five numbers each, of seven bits a byte, the
-    /// lowest first.
+    /// The number of samples; or, for lanes, `NEXT:` and in base64 the spots, of five numbers each, of seven bits a byte, the
+    /// lowest first, and a CRC32 of all of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Samples(samples) => write!(f, "{samples}"),
@@ -43,6 +41,7 @@ impl fmt::Display for Position {
                         .into_iter()
                         .for_each(|number| put(&mut bytes, number));
                 }
+                bytes.extend(sum_of(&bytes, *next).to_le_bytes());
                 write!(f, "{next}:{}", BASE64.encode(bytes))
             }
         }
@@ -54,10 +53,22 @@ impl FromStr for Position {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let Some((next, lanes)) = text.split_once(':') else {
-            return text.parse().map(Self::Samples).map_err(|_error| bad());
+            let samples: u64 = text.parse().map_err(|_error| bad())?;
+            // In the one form that we write.
+            let is_ours = samples.to_string() == text;
+            return if is_ours {
+                Ok(Self::Samples(samples))
+            } else {
+                Err(bad())
+            };
         };
         let bytes = BASE64.decode(lanes).map_err(|_error| bad())?;
-        let mut numbers = Numbers(&bytes);
+        let next: usize = next.parse().map_err(|_error| bad())?;
+        let (bytes, sum) = bytes.split_last_chunk::<4>().ok_or_else(bad)?;
+        if sum_of(bytes, next) != u32::from_le_bytes(*sum) {
+            return Err(bad());
+        }
+        let mut numbers = Numbers(bytes);
         let mut lanes = Vec::new();
         while !numbers.0.is_empty() {
             let (stretch, place) = (numbers.take()?, numbers.take()?);
@@ -76,7 +87,6 @@ impl FromStr for Position {
                 given: numbers.take()?,
             });
         }
-        let next: usize = next.parse().map_err(|_error| bad())?;
         let is_whole = next < lanes.len() && lanes.len() as u64 <= LANES_MAX;
         let is_possible = |spot: &Spot| spot.given <= spot.len;
         if !is_whole || !lanes.iter().all(is_possible) {
@@ -95,6 +105,13 @@ fn place(spot: &Spot) -> u64 {
         return spot.offset / BLOCK * 4;
     }
     spot.offset * 4 + 1
+}
+
+fn sum_of(bytes: &[u8], next: usize) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&next.to_le_bytes());
+    sum.update(bytes);
+    sum.finalize()
 }
 
 fn put(bytes: &mut Vec<u8>, mut number: u64) {

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::feed::{Feed, ShardBytes};
+use crate::buffer::copy;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, OpenHop};
 use crate::sample::order::Windows;
 use crate::sample::{Extent, Sample, SampleOptions, SampleReader};
 use crate::size::to_usize;
@@ -75,7 +76,28 @@ pub(super) struct Reading {
     pub(super) options: SampleOptions,
     /// How far back in its stream a lane may reach for a window.
     pub(super) span_bytes: u64,
+    /// `hold`.
+    pub(super) hold: OpenHop,
     pub(super) ledger: Arc<Ledger>,
+}
+
+impl Reading {
+    /// Copies a sample out of the pool.
+    ///
+    /// # Copies
+    ///
+    /// One in user space, on `hold`.
+    fn detach(&self, sample: &mut Sample) {
+        if std::mem::replace(&mut sample.is_detached, true) {
+            return;
+        }
+        self.ledger.note(
+            "windows of the shuffle take more than their part of the memory, so samples were copied out of the way: raise `memory`, or shuffle among fewer",
+        );
+        for field in &mut sample.fields {
+            field.bytes = copy::assemble(&self.hold, std::slice::from_ref(&field.bytes));
+        }
+    }
 }
 
 /// A lane that runs.
@@ -147,7 +169,7 @@ impl Lane {
 
     /// The next sample that leaves. None at the end of the lane.
     ///
-    /// Where memory has no room for a window, it is cut short if it may, and else that is an error.
+    /// Where memory has no room for a window, it is cut short if it may; else its samples are copied out of the pool.
     pub(super) fn next(&mut self, may_shorten: bool) -> Result<Option<Sample>> {
         if self.windows.is_none() {
             let sample = self.read()?;
@@ -178,22 +200,25 @@ impl Lane {
             self.windows.len_of(window)
         };
         let mut samples: Vec<Option<Sample>> = Vec::new();
-        let mut first = None;
+        // From before the first sample, whose own length counts as well.
+        let mut first = self.leased.load(Ordering::Relaxed);
         while (samples.len() as u64) < wanted {
             let Some(sample) = self.read()? else { break };
             self.next_at = self.behind(&sample, window + 1);
             samples.push(Some(sample));
             // Measured in memory leased by the time the sample is whole: see `Feed::leased`.
             let leased = self.leased.load(Ordering::Relaxed);
-            if leased - *first.get_or_insert(leased) <= self.reading.span_bytes {
+            if leased - first <= self.reading.span_bytes {
                 continue;
             }
-            if samples.len() as u64 == wanted {
-                break;
-            }
-            // One that was begun before is to hold what it held then.
             if len > 0 || !may_shorten {
-                return Err(self.too_long(wanted));
+                // It holds what it is said to hold; what has no room in the lane's memory is copied out of it.
+                samples
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|sample| self.reading.detach(sample));
+                first = leased;
+                continue;
             }
             let now = samples.len() as u64;
             self.limited_to = Some(self.limited_to.map_or(now, |before| before.min(now)));
@@ -223,19 +248,6 @@ impl Lane {
             len: 0,
             given: 0,
         }
-    }
-
-    fn too_long(&self, wanted: u64) -> Error {
-        Error::new(
-            ErrorKind::LimitReached,
-            "shuffle",
-            "",
-            format!(
-                "a window of {wanted} samples of a lane does not fit into the {} bytes that it may take",
-                self.reading.span_bytes
-            ),
-        )
-        .with_help("raise `memory`, or shuffle among fewer samples: `shuffle`")
     }
 
     /// The next sample in the order of the shards. None at the end of the lane.

@@ -199,6 +199,7 @@ impl Work {
             reading: Reading {
                 options: self.options.clone(),
                 span_bytes: self.span_bytes,
+                hold: self.ledger.hop(Hop::Hold),
                 ledger: Arc::clone(&self.ledger),
             },
             marks,

@@ -27,6 +27,8 @@ struct State {
     waiting: VecDeque<Mark>,
     spots: Vec<Spot>,
     next: usize,
+    /// All samples before this number were handed over.
+    passed: u64,
 }
 
 impl Spots {
@@ -45,22 +47,29 @@ impl Spots {
             waiting: VecDeque::new(),
             spots: lanes.iter().map(|(_, work)| work.spot).collect(),
             next,
+            passed: 0,
         };
         (Some(sender), Some(Self(Arc::new(Mutex::new(state)))))
     }
 
-    /// Notes that all samples before number `end` were given, or left out.
+    /// Notes that all samples before number `end` were handed over, or left out.
     pub(super) fn pass(&self, end: u64) {
+        self.0.lock().passed = end;
+    }
+
+    /// Takes what was handed over for received. Until then the lanes stand where they stood: what lies between may still fail.
+    pub fn receive(&self) {
         let mut state = self.0.lock();
         let State {
             marks,
             waiting,
             spots,
             next,
+            passed,
         } = &mut *state;
         waiting.extend(marks.try_iter());
         while let Some(mark) = waiting.front().copied()
-            && mark.number < end
+            && mark.number < *passed
         {
             waiting.pop_front();
             if let Some(spot) = spots.get_mut(mark.lane) {
@@ -70,7 +79,7 @@ impl Spots {
         }
     }
 
-    /// Where each lane stands, and whose turn is next.
+    /// Where each lane stands behind what was received, and whose turn is next.
     #[must_use]
     pub fn now(&self) -> (Vec<Spot>, usize) {
         let state = self.0.lock();

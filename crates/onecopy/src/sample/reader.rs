@@ -91,7 +91,8 @@ impl<I: Pieces> SampleReader<I> {
             due: None,
             failed: None,
             is_over: false,
-            has_members: false,
+            // What follows the last sample of a shard is no empty one.
+            has_members: extent.start > 0,
             seen: HashSet::default(),
             hasher: RandomState::new(),
             usual_fields: 1,
@@ -161,6 +162,7 @@ impl<I: Pieces> SampleReader<I> {
                 offset: entry.offset,
                 end_offset: entry.offset,
                 number: 0,
+                is_detached: false,
                 fields: Vec::with_capacity(self.usual_fields),
             },
             is_dropped: false,
@@ -199,7 +201,7 @@ impl<I: Pieces> SampleReader<I> {
                 entry.offset,
                 ErrorKind::LimitReached,
                 &why,
-                "raise `memory`: three sixteenths of it may be one sample; or pack smaller members",
+                "raise `memory`: three sixteenths of what each lane has of it may be one sample; use fewer `lanes`; or pack smaller members",
             );
         }
         let Some(open) = &mut self.current else {

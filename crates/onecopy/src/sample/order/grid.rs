@@ -2,6 +2,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// Lanes at most: far more than anybody reads.
+pub const LANES_MAX: u64 = 1 << 20;
+
+/// Samples of a global batch at most: far more than anybody takes in one step.
+const BATCH_MAX: u64 = 1 << 24;
+
 /// How the samples of an epoch are dealt out: to global batches, to lanes, to ranks and to workers.
 ///
 /// Global batch `t` is drawn from the lanes of group `t mod groups`, one sample from each in turn. So what is in it does not
@@ -55,12 +61,12 @@ impl Grid {
     ///
     /// `InvalidInput` where a number is 0, or groups do not divide the lanes.
     pub fn new(batch: u64, lanes: u64, groups: u64) -> Result<Self> {
-        if batch == 0 || lanes == 0 || groups == 0 {
+        if !(1..=BATCH_MAX).contains(&batch) || groups == 0 || !(1..=LANES_MAX).contains(&lanes) {
             return Err(refused(
                 format!(
                     "global batches of {batch} samples, {lanes} lanes and {groups} groups of lanes are asked for"
                 ),
-                "use numbers from 1",
+                &format!("use numbers from 1, at most {BATCH_MAX} samples and {LANES_MAX} lanes"),
             ));
         }
         if !lanes.is_multiple_of(groups) {

@@ -13,7 +13,7 @@ mod tail;
 mod windows;
 
 pub use epoch::{Epoch, Segment};
-pub use grid::{Grid, Part};
+pub use grid::{Grid, LANES_MAX, Part};
 pub use tail::Tail;
 pub use windows::{Window, Windows};
 

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 from onecopy import torch as _torch
-from onecopy.errors import InvalidInputError, told
+from onecopy.errors import Error, InvalidInputError, told
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,12 @@ class Wish:
         """Return the ranks that were given, or torch.distributed's, or torchrun's, or one."""
         rank, count = self._world()
         if not 0 <= rank < count:
-            raise told(
-                InvalidInputError,
-                "divide the data among ranks",
-                "",
+            raise _refused(
                 f"there is no rank {rank} of {count}",
                 "ranks are counted from 0: give rank= and world_size= together",
             )
         if count % self.replicate:
-            raise told(
-                InvalidInputError,
-                "divide the data among ranks",
-                "",
+            raise _refused(
                 f"{count} ranks do not fall into groups of {self.replicate}",
                 "give replicate= a number that divides the number of ranks",
             )
@@ -49,10 +43,7 @@ class Wish:
         if self.world_size is not None and (self.rank is not None or self.world_size == 1):
             return self.rank or 0, self.world_size
         if self.rank is not None or self.world_size is not None:
-            raise told(
-                InvalidInputError,
-                "divide the data among ranks",
-                "",
+            raise _refused(
                 f"rank={self.rank} and world_size={self.world_size} are given, which is not enough",
                 "give both, or neither: torch.distributed and torchrun tell them",
             )
@@ -65,11 +56,12 @@ def _from_environment() -> tuple[int, int] | None:
     if rank is None or count is None:
         return None
     if not (rank + count).isascii() or not (rank.isdecimal() and count.isdecimal()):
-        raise told(
-            InvalidInputError,
-            "divide the data among ranks",
-            "",
+        raise _refused(
             f"RANK={rank} and WORLD_SIZE={count} stand in the environment",
             "give rank= and world_size=, or unset both variables",
         )
     return int(rank), int(count)
+
+
+def _refused(why: str, hint: str) -> Error:
+    return told(InvalidInputError, "divide the data among ranks", "", why, hint)

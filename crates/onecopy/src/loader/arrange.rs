@@ -104,7 +104,6 @@ impl Loader {
             lanes: plan.lanes.into_iter().zip(pools).collect(),
             turns: plan.turns,
             span_bytes: memory.shuffle_bytes(),
-            is_marking: true,
             recycler: Recycler::new(memory.kept_bytes(), lock, &ledger),
             batch_bytes: memory.batch_bytes,
             range_bytes: memory.range_bytes,

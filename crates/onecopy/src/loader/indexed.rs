@@ -3,15 +3,14 @@
 use tokio::task::JoinSet;
 
 use super::Counted;
-use crate::buffer::{Slab, Slice};
+use crate::buffer::Slice;
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
 use crate::route::Hop;
 use crate::sample::KeyRule;
-use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside};
-use crate::size::to_usize;
-use crate::store::{Named, Object, Source, open_store};
+use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside, file_name};
+use crate::store::{Named, Object, Source, open_store, read_whole};
 use crate::sync::Arc;
 
 /// So many indexes of shards are read at a time.
@@ -39,8 +38,7 @@ impl Indexed {
         sources: &[Source],
     ) -> Result<(Self, Counted)> {
         let bytes = small(url, store).await?;
-        let file = url.rsplit('/').next().unwrap_or(url);
-        let index = if file.starts_with(".info.") {
+        let index = if file_name(url).starts_with(".info.") {
             DatasetIndex::read_energon(url, &bytes)?
         } else {
             DatasetIndex::read_wids(url, &bytes)?
@@ -128,10 +126,5 @@ async fn small(url: &str, config: &StoreConfig) -> Result<Slice> {
         );
     }
     let hop = Ledger::unread().hop(Hop::Recv);
-    let target = vec![Slab::heap(to_usize(len))];
-    let filled = store.read_into(&hop, &object, 0, target).await?;
-    let slab = filled.target.into_iter().next();
-    let bytes = slab.map_or_else(Slice::empty, Slab::freeze);
-    let len = to_usize(filled.len_bytes).min(bytes.len());
-    Ok(bytes.slice(0..len))
+    read_whole(&*store, &hop, &object, len).await
 }

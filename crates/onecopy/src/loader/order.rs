@@ -158,14 +158,12 @@ impl Wish<'_> {
         };
         let batch = self.batch.saturating_mul(self.part.ranks);
         let grid = Grid::new(batch, lanes, groups)?;
-        grid.check(self.part)?;
         let window = self.window(lanes);
-        let own = lanes / (self.part.ranks * self.part.workers);
-        let all = counted.samples.iter().sum();
-        self.check_window(window, own, sources, all)?;
         let shuffle = self.shuffle.map(|(_, seed)| (window, seed));
         let epoch = Epoch::new(&counted.samples, grid, self.tail, shuffle, self.epoch)?;
         epoch.check(self.part)?;
+        let own = lanes / (self.part.ranks * self.part.workers);
+        self.check_window(window, own, sources, epoch.dataset_samples())?;
         let from = match &self.position {
             None => 0,
             Some(Position::Samples(samples)) => *samples,

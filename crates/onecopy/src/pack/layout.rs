@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sample::index::file_name;
 use crate::store::{Object, Source, behind_listed};
 
 /// The file with what each shard holds.
@@ -92,10 +93,6 @@ fn check_text(object: &Object, url: &str) -> Result<()> {
     }
     let why = "its name holds control characters or bytes that are no UTF-8, and an index is text";
     Err(Error::new(ErrorKind::Unsupported, "index", url, why).with_help("give it a plainer name"))
-}
-
-fn file_name(url: &str) -> &str {
-    url.rsplit('/').next().unwrap_or(url)
 }
 
 /// `a.tar` -> `a.idx`, as `wds2idx` calls it. Not `a.tar.idx`: so Megatron-Energon calls something else.

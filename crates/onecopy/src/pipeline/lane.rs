@@ -76,6 +76,8 @@ pub(super) struct Reading {
     pub(super) options: SampleOptions,
     /// How far back in its stream a lane may reach for a window.
     pub(super) span_bytes: u64,
+    /// Whether a window may be cut short where memory has no room for it.
+    pub(super) may_shorten: bool,
     /// `hold`.
     pub(super) hold: OpenHop,
     pub(super) ledger: Arc<Ledger>,
@@ -170,7 +172,7 @@ impl Lane {
     /// The next sample that leaves. None at the end of the lane.
     ///
     /// Where memory has no room for a window, it is cut short if it may; else its samples are copied out of the pool.
-    pub(super) fn next(&mut self, may_shorten: bool) -> Result<Option<Sample>> {
+    pub(super) fn next(&mut self) -> Result<Option<Sample>> {
         if self.windows.is_none() {
             let sample = self.read()?;
             if let Some(sample) = &sample {
@@ -179,7 +181,7 @@ impl Lane {
             return Ok(sample);
         }
         if self.ready.is_empty() {
-            self.fill(may_shorten)?;
+            self.fill()?;
         }
         let sample = self.ready.pop_front();
         if sample.is_some() {
@@ -189,7 +191,7 @@ impl Lane {
     }
 
     /// Reads the next window whole, and puts it into the order in which it leaves.
-    fn fill(&mut self, may_shorten: bool) -> Result<()> {
+    fn fill(&mut self) -> Result<()> {
         self.spot = self.next_at;
         let Spot {
             window, len, given, ..
@@ -211,7 +213,7 @@ impl Lane {
             if leased - first <= self.reading.span_bytes {
                 continue;
             }
-            if len > 0 || !may_shorten {
+            if len > 0 || !self.reading.may_shorten {
                 // It holds what it is said to hold; what has no room in the lane's memory is copied out of it.
                 samples
                     .iter_mut()

@@ -39,8 +39,6 @@ pub struct Work {
     pub turns: Turns,
     /// How far back in its stream a lane may reach for a shuffle.
     pub span_bytes: u64,
-    /// Whether anybody wants to know where lanes stand.
-    pub is_marking: bool,
     /// Memory for batches.
     pub recycler: Recycler,
     /// Batch memory in flight.
@@ -165,7 +163,7 @@ impl Work {
             opening: is_choosing.then(|| Opening::new(held_bytes)),
             hold: self.ledger.hop(Hop::Hold),
         };
-        let (marks, spots) = Spots::new(self.is_marking, &lanes, self.turns);
+        let (marks, spots) = Spots::new(&lanes, self.turns);
         self.stage(&mut crew, lanes, marks, Box::new(sink))?;
         Ok(Batches {
             spots,
@@ -200,6 +198,8 @@ impl Work {
                 options: self.options.clone(),
                 span_bytes: self.span_bytes,
                 hold: self.ledger.hop(Hop::Hold),
+                // Where the order is counted out, a window is as long as it is said to be.
+                may_shorten: matches!(self.turns, Turns::Round { .. }),
                 ledger: Arc::clone(&self.ledger),
             },
             marks,
@@ -329,7 +329,7 @@ impl Batches {
         &self.ledger
     }
 
-    /// Where lanes stand behind the batch that was given last, where anybody wanted to know: [`Work::is_marking`].
+    /// Where lanes stand behind the batch that was given last; none where the turns of a grid tell it.
     #[must_use]
     pub fn spots(&self) -> Option<&Spots> {
         self.spots.as_ref()

@@ -104,8 +104,6 @@ impl Stage {
             .map(|(feed, work)| Lane::new(feed, work, self.reading.clone()))
             .collect();
         let mut order = Order::new(self.turns, lanes.len());
-        // Where the order is counted out, a window is as long as it is said to be.
-        let may_shorten = matches!(self.turns, Turns::Round { .. });
         let mut number = 0;
         while let Some(at) = order.next() {
             if self.is_stopped.load(Ordering::Relaxed) {
@@ -114,9 +112,7 @@ impl Stage {
             let Some(lane) = lanes.get_mut(at) else {
                 return Err(Some(Error::bug("take turns", "there is no such lane")));
             };
-            let next = lane
-                .next(may_shorten)
-                .map_err(|error| self.or_stopped(error))?;
+            let next = lane.next().map_err(|error| self.or_stopped(error))?;
             let Some(mut sample) = next else {
                 order.is_over(at);
                 continue;
@@ -134,7 +130,7 @@ impl Stage {
             number += 1;
             self.sink.take(sample).map_err(|Ended| None)?;
         }
-        if !may_shorten {
+        if matches!(self.turns, Turns::Grid { .. }) {
             self.check_ends(&mut lanes)?;
         }
         self.note_limits(&lanes, asked);
@@ -144,7 +140,7 @@ impl Stage {
     /// Makes sure that no lane has more than was counted: what the shards have beyond that would be lost.
     fn check_ends(&self, lanes: &mut [Lane]) -> Result<(), Option<Error>> {
         for lane in lanes {
-            let next = lane.next(false).map_err(|error| self.or_stopped(error))?;
+            let next = lane.next().map_err(|error| self.or_stopped(error))?;
             if next.is_some() {
                 return Err(Some(Error::bug("end the epoch", "a lane has more to give")));
             }

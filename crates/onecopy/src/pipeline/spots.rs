@@ -32,13 +32,13 @@ struct State {
 }
 
 impl Spots {
-    /// Where the lanes stand before they begin, and where the sample thread tells how they go on; nothing unless it is wanted.
+    /// Where the lanes stand before they begin, and where the sample thread tells how they go on; nothing for a grid, where the
+    /// number of samples tells it.
     pub(super) fn new(
-        is_wanted: bool,
         lanes: &[(Feed, LaneWork)],
         turns: Turns,
     ) -> (Option<channel::Sender<Mark>>, Option<Self>) {
-        let (true, Turns::Round { next }) = (is_wanted, turns) else {
+        let Turns::Round { next } = turns else {
             return (None, None);
         };
         let (sender, marks) = channel::unbounded();

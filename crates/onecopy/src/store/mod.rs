@@ -13,6 +13,7 @@
 //! | `write` | what stores that can be written to promise |
 //! | `files_below`, `stdin` | what `file` has beside single files |
 //! | `object`, `dates` | what is known of an object, and how servers write times |
+//! | `whole` | small objects, at once |
 //! | `small_file` | profiles, keys and certificates, read with a limit |
 //! | `origin`, `ranged`, `retry`, `checksum`, `crc_join` | what is common to stores on HTTP: asking, believing, asking again |
 //! | `http1/` | our own HTTP client, which reads bodies into slabs |
@@ -45,6 +46,7 @@ mod stdin;
 mod stores;
 mod url;
 mod url_list;
+mod whole;
 mod write;
 mod xml;
 
@@ -65,6 +67,7 @@ pub use stdin::stdin;
 pub(crate) use stores::OneKind;
 pub use url::split_bucket;
 pub(crate) use url::{check as check_url, split_version};
+pub(crate) use whole::read_whole;
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 
 use std::fmt::Debug;

@@ -9,13 +9,12 @@ use super::job::{Goal, To};
 use super::names;
 use super::open::{Opener, Spot, as_folder, no_target};
 use super::parts::writes;
-use crate::buffer::{Slab, Slice};
+use crate::buffer::Slice;
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
 use crate::route::Hop;
-use crate::size::to_usize;
-use crate::store::Attributes;
+use crate::store::{Attributes, read_whole};
 use crate::sync::{Arc, Threads};
 
 /// Files that are written to a disk at the same time, at most: each waits for it.
@@ -97,13 +96,8 @@ impl Depot {
         match self.place(name)? {
             To::Object { store, object } => {
                 let hop = self.ledger.hop(Hop::Recv);
-                let target = vec![Slab::heap(to_usize(len))];
-                let filled = store.read_into(&hop, &object, 0, target).await?;
-                let slice = filled.target.into_iter().next().map(Slab::freeze);
-                Ok(slice.map(|slice| {
-                    let len = to_usize(filled.len_bytes).min(slice.len());
-                    slice.slice(0..len)
-                }))
+                let read = read_whole(&*store, &hop, &object, len);
+                read.await.map(Some)
             }
             To::File { root, relative } => {
                 let path = root.path().join(std::ffi::OsStr::from_bytes(&relative));

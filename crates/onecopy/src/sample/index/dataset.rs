@@ -118,7 +118,7 @@ fn one<'a>(
     meant.next().is_none().then_some(first)
 }
 
-fn file_name(name: &str) -> &str {
+pub(crate) fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 

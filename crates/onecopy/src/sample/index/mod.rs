@@ -23,6 +23,7 @@ mod scan;
 mod wids;
 
 pub use dali::IndexText;
+pub(crate) use dataset::file_name;
 pub use dataset::{DatasetIndex, IndexedShard, beside};
 pub use offsets::Offsets;
 pub use scan::{Scan, Scanned};

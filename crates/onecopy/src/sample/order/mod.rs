@@ -20,13 +20,18 @@ pub use windows::{Window, Windows};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 
-/// Puts `shards` into an order that follows from (seed, epoch) alone: Fisher and Yates, drawn from ChaCha8.
+/// Puts `shards` into an order that follows from (seed, epoch) alone.
 pub fn order_shards<T>(shards: &mut [T], seed: u64, epoch: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     // A stream of its own for each epoch: no two of them share numbers.
     random.set_stream(epoch);
-    for last in (1..shards.len()).rev() {
-        shards.swap(last, below(&mut random, last as u64 + 1));
+    mix(shards, &mut random);
+}
+
+/// Puts `items` into an order drawn from ChaCha8, each equally likely: Fisher and Yates.
+fn mix<T>(items: &mut [T], random: &mut ChaCha8Rng) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, below(random, last as u64 + 1));
     }
 }
 

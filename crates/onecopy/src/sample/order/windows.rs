@@ -10,7 +10,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 
-use super::below;
+use super::{below, mix};
 use crate::size::to_usize;
 
 /// The windows of one lane in one epoch.
@@ -100,12 +100,7 @@ impl Windows {
     pub fn order(&self, number: u64, len: u64) -> Vec<u32> {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..len).collect();
-        if len > 1 {
-            let mut random = self.random(number);
-            for last in (1..order.len()).rev() {
-                order.swap(last, below(&mut random, last as u64 + 1));
-            }
-        }
+        mix(&mut order, &mut self.random(number));
         order
     }
 

@@ -1,0 +1,26 @@
+//! Small objects, at once.
+
+use super::{Object, Store};
+use crate::buffer::{Slab, Slice};
+use crate::error::Result;
+use crate::ledger::OpenHop;
+use crate::size::to_usize;
+
+/// The whole of `object`, which has `len_bytes`, in ordinary memory; counted on `hop`.
+///
+/// # Errors
+///
+/// As [`Store::read_into`].
+pub(crate) async fn read_whole(
+    store: &dyn Store,
+    hop: &OpenHop,
+    object: &Object,
+    len_bytes: u64,
+) -> Result<Slice> {
+    let target = vec![Slab::heap(to_usize(len_bytes))];
+    let filled = store.read_into(hop, object, 0, target).await?;
+    let slab = filled.target.into_iter().next();
+    let bytes = slab.map_or_else(Slice::empty, Slab::freeze);
+    let len = to_usize(filled.len_bytes).min(bytes.len());
+    Ok(bytes.slice(0..len))
+}

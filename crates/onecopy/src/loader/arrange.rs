@@ -1,18 +1,15 @@
 //! From wishes to work: what is there, who reads what, in which order and with how much memory.
 
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
-use super::indexed::Indexed;
 use super::memory::Memory;
-use super::order::{Order, Plan, Wish};
+use super::order::{Plan, Wish};
 use super::route::{choose, hop_of};
-use super::{Loader, cores, runtime, shown};
+use super::{Catalog, Load, Loader, cores, shown};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
-use crate::config::OnError;
 use crate::error::Result;
 use crate::ledger::{Ledger, OpenHop};
 use crate::pipeline::Work;
-use crate::store::{Absent, resolve_with};
 use crate::sync::Arc;
 
 /// What is known before anything is read.
@@ -20,7 +17,7 @@ pub(super) struct Arranged {
     pub(super) plan: Plan,
     pub(super) memory: Memory,
     hop: OpenHop,
-    runtime: Runtime,
+    catalog: Arc<Catalog>,
     ledger: Arc<Ledger>,
 }
 
@@ -33,25 +30,8 @@ impl Loader {
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
-        let runtime = runtime()?;
-        // A file that is not there is a lost shard as an object in S3 is, where one may be lost.
-        let absent = match self.config.on_error {
-            OnError::Raise => Absent::Refused,
-            _ if self.config.max_skipped == Some(0) => Absent::Refused,
-            OnError::Warn | OnError::Skip | OnError::Ask(_) => Absent::Kept,
-        };
-        let found = resolve_with(&self.urls, &self.config.store, absent, &ledger);
-        let sources = runtime.block_on(found)?;
-        let hop = ledger.hop(hop_of(&sources));
-        let (indexed, counted) = match &self.index {
-            None => (None, self.counted.clone()),
-            Some(url) => {
-                let rule = self.options.key_rule;
-                let read = Indexed::read(url, &self.config.store, rule, &sources);
-                let (indexed, counted) = runtime.block_on(read)?;
-                (Some(indexed), Some(counted))
-            }
-        };
+        let catalog = self.look_up(&ledger)?;
+        let hop = ledger.hop(hop_of(&catalog.sources));
         let wish = Wish {
             config: &self.config,
             part: self.part,
@@ -64,26 +44,29 @@ impl Loader {
             batch: self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64),
             position: self.position.clone(),
         };
-        let plan = wish.plan(sources, counted, |counted, shards| match &indexed {
-            Some(indexed) => runtime.block_on(indexed.fill(counted, shards)),
-            None => Ok(()),
+        let plan = wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
+            catalog.find_starts(counted, shards)
         })?;
         let memory = Memory::plan(&self.config, plan.lanes.len().max(1))?;
         Ok(Arranged {
             plan,
             memory,
             hop,
-            runtime,
+            catalog,
             ledger,
         })
     }
 
-    pub(super) fn prepare(self) -> Result<(Work, Order, Runtime, Arc<Ledger>)> {
+    /// Arranges what is to be done, and starts it by `start`.
+    pub(super) fn start<T>(
+        self,
+        start: impl FnOnce(Work, &Handle) -> Result<T>,
+    ) -> Result<Load<T>> {
         let Arranged {
             plan,
             memory,
             hop,
-            runtime,
+            catalog,
             ledger,
         } = self.arrange()?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
@@ -114,6 +97,12 @@ impl Loader {
             hop,
             ledger: Arc::clone(&ledger),
         };
-        Ok((work, plan.order, runtime, ledger))
+        let output = start(work, catalog.network()?)?;
+        Ok(Load {
+            output,
+            order: plan.order,
+            ledger,
+            _catalog: catalog,
+        })
     }
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
-
-use super::Order;
+use super::{Catalog, Order};
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::ledger::{Ledger, Report};
@@ -15,29 +13,11 @@ use crate::sync::Arc;
 /// A load that runs. Dropping it stops everything and waits for its threads.
 #[derive(Debug)]
 pub struct Load<T> {
-    // Before the runtime: stages are stopped and joined while it still runs.
+    // Before the catalog, whose network stages need until they are stopped and joined.
     pub(super) output: T,
     pub(super) order: Order,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) _network: Network,
-}
-
-/// The runtime, whose end waits for nobody: a name look-up or a read of a dead disk may never come back.
-#[derive(Debug)]
-pub(super) struct Network(Option<Runtime>);
-
-impl Network {
-    pub(super) fn new(runtime: Runtime) -> Self {
-        Self(Some(runtime))
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
+    pub(super) _catalog: Arc<Catalog>,
 }
 
 impl<T> Load<T> {

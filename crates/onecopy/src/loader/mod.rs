@@ -1,6 +1,7 @@
 //! The front door: URLs and settings in, batches and the ledger of what happened out.
 
 mod arrange;
+mod catalog;
 mod dataset;
 mod indexed;
 mod load;
@@ -10,24 +11,22 @@ mod outlook;
 mod position;
 mod route;
 
+pub use catalog::Catalog;
 pub use load::Load;
-use load::Network;
 pub use order::{Counted, LANES, Order, Totals};
 pub use outlook::Outlook;
 pub use position::Position;
-
-use tokio::runtime::Runtime;
 
 use crate::batch::{BatchPlan, Fields};
 use crate::config::LoadConfig;
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pipeline::{Batches, Buffers, Samples};
+use crate::pipeline::{Batches, Buffers, Samples, Work};
 use crate::sample::SampleOptions;
 use crate::sample::decode::Decoder;
 use crate::sample::order::{Part, Tail};
 use crate::store::shown_url;
-use crate::sync::runtime_named;
+use crate::sync::Arc;
 
 /// A shuffle buffer, as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +58,7 @@ pub struct Loader {
     counted: Option<Counted>,
     index: Option<String>,
     position: Option<Position>,
+    catalog: Option<Arc<Catalog>>,
 }
 
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
@@ -85,6 +85,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         counted: None,
         index: None,
         position: None,
+        catalog: None,
     }
 }
 
@@ -205,6 +206,12 @@ impl Loader {
         self
     }
 
+    /// Reads what `catalog` has, in place of looking it up; it was made by a loader of the same data.
+    pub fn within(mut self, catalog: Option<Arc<Catalog>>) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
     /// Reads the shards' bytes and no further.
     ///
     /// # Errors
@@ -217,14 +224,7 @@ impl Loader {
             index: None,
             ..self
         };
-        let (work, order, runtime, ledger) = in_order.prepare()?;
-        let output = work.buffers(runtime.handle())?;
-        Ok(Load {
-            output,
-            order,
-            ledger,
-            _network: Network::new(runtime),
-        })
+        in_order.start(Work::buffers)
     }
 
     /// Reads samples and no further.
@@ -233,14 +233,7 @@ impl Loader {
     ///
     /// As [`Loader::run_buffers`].
     pub fn run_samples(self) -> Result<Load<Samples>> {
-        let (work, order, runtime, ledger) = self.prepare()?;
-        let output = work.samples(runtime.handle())?;
-        Ok(Load {
-            output,
-            order,
-            ledger,
-            _network: Network::new(runtime),
-        })
+        self.start(Work::samples)
     }
 
     /// Reads batches on the device. Without `batch` the bytes of single samples that nobody decodes stay where the network
@@ -263,14 +256,7 @@ impl Loader {
         // Where samples are counted, those that are dropped are not even read.
         let is_counted = self.counted.is_some() || self.index.is_some();
         plan.is_dropping_last = !is_counted && self.tail_wanted() == Tail::Drop;
-        let (work, order, runtime, ledger) = self.prepare()?;
-        let output = work.batches(runtime.handle(), plan, on_error)?;
-        Ok(Load {
-            output,
-            order,
-            ledger,
-            _network: Network::new(runtime),
-        })
+        self.start(|work, network| work.batches(network, plan, on_error))
     }
 
     fn tail_wanted(&self) -> Tail {
@@ -299,20 +285,6 @@ fn shown(urls: &[String]) -> String {
         .map(|url| shown_url(url))
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// The runtime of one load: network only.
-fn runtime() -> Result<Runtime> {
-    if tokio::runtime::Handle::try_current().is_ok() {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "start a load",
-            "",
-            "this thread runs asynchronous tasks, which waiting for a load would block",
-        )
-        .with_help("start and read it on a thread of its own (tokio: spawn_blocking)"));
-    }
-    runtime_named("net")
 }
 
 fn cores() -> usize {

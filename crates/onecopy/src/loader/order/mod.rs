@@ -1,0 +1,154 @@
+//! From sources and wishes to lanes: who reads what, and in which order.
+
+mod by_count;
+mod by_shard;
+
+use super::Position;
+use super::dataset::dataset_of;
+use super::memory::Memory;
+use crate::config::{LoadConfig, default_memory_bytes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::pipeline::{LaneWork, Turns};
+use crate::sample::order::{Part, Segment, Tail};
+use crate::size::MIB;
+use crate::store::Source;
+use crate::sync::Arc;
+
+/// Lanes unless another number is asked for: as many ranks can share an epoch, and as many shards are mixed.
+pub const LANES: u64 = 64;
+
+/// What a lane should have of the memory, where nobody asked for a number of lanes: several ranges and a window.
+const LANE_BYTES: usize = 32 * MIB;
+
+/// What is known of the samples of each source, in the order of the sources.
+#[derive(Debug, Clone, Default)]
+pub struct Counted {
+    /// How many samples a shard has.
+    pub samples: Vec<u64>,
+    /// Where they begin in the shard, and where the last one ends; none where that is not known.
+    pub starts: Vec<Option<Arc<[u64]>>>,
+}
+
+/// How an epoch is ordered, as asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Wish<'a> {
+    pub(super) config: &'a LoadConfig,
+    pub(super) part: Part,
+    pub(super) lanes: Option<u64>,
+    pub(super) groups: Option<u64>,
+    pub(super) tail: Tail,
+    pub(super) epoch: u64,
+    /// Samples to choose from over all lanes, and the seed.
+    pub(super) shuffle: Option<(u64, u64)>,
+    /// Samples of a lane's window, where a run that goes on says so.
+    pub(super) window: Option<u64>,
+    /// Samples of a batch of one rank.
+    pub(super) batch: u64,
+    pub(super) position: Option<Position>,
+}
+
+/// How an epoch is ordered. Whoever goes on with it later needs the same of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Lanes; of this process alone where samples are not counted.
+    pub lanes: u64,
+    /// Groups of lanes that take turns.
+    pub groups: u64,
+    /// Samples of a lane's window.
+    pub window: u64,
+    /// Samples of a global batch.
+    pub global_batch: u64,
+    /// What is known where samples are counted.
+    pub counted: Option<Totals>,
+    /// The sources, as one number: names and lengths, in the order in which they are read without a shuffle.
+    pub dataset: u64,
+}
+
+/// The numbers of an epoch whose samples are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    /// Samples in the shards.
+    pub dataset_samples: u64,
+    /// Samples that all ranks give together.
+    pub samples: u64,
+    /// Global batches.
+    pub steps: u64,
+    /// Samples that come twice.
+    pub padded: u64,
+    /// Samples that do not come.
+    pub dropped: u64,
+    /// Which these are.
+    pub odd: Vec<Segment>,
+}
+
+/// What there is to do.
+pub(super) struct Plan {
+    pub(super) order: Order,
+    pub(super) lanes: Vec<LaneWork>,
+    pub(super) turns: Turns,
+}
+
+impl Wish<'_> {
+    /// Divides `sources` into lanes. `find_starts` finds out where the samples of some shards begin, if it can.
+    pub(super) fn plan(
+        &self,
+        sources: &[Source],
+        counted: Option<Counted>,
+        find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
+    ) -> Result<Plan> {
+        let dataset = dataset_of(sources);
+        match counted {
+            Some(counted) => self.by_count(sources, counted, dataset, find_starts),
+            None => self.by_shard(sources, dataset),
+        }
+    }
+
+    fn is_divided(&self) -> bool {
+        self.part.ranks > 1 || self.part.workers > 1
+    }
+
+    /// The window of a lane, of `lanes` in all.
+    fn window(&self, lanes: u64) -> u64 {
+        self.window.unwrap_or_else(|| {
+            let capacity = self.shuffle.map_or(1, |(capacity, _)| capacity);
+            capacity.div_ceil(lanes).max(1)
+        })
+    }
+
+    /// Refuses windows that take far more than the memory: samples beyond it would have to be copied out of the way.
+    fn check_window(&self, window: u64, lanes: u64, sources: &[Source], all: u64) -> Result<()> {
+        let lens = sources.iter().map(|source| source.object.len_bytes);
+        let bytes: u64 = lens.flatten().fold(0, u64::saturating_add);
+        let held = (window * lanes).min(all);
+        let takes = u128::from(held) * u128::from(bytes) / u128::from(all.max(1));
+        let memory = self
+            .config
+            .memory_bytes
+            .unwrap_or_else(default_memory_bytes);
+        if window == 1 || takes <= 2 * memory as u128 {
+            return Ok(());
+        }
+        Err(refused(format!(
+            "shuffling among {held} samples takes {takes} bytes here, and the memory is {memory}"
+        ))
+        .with_help("raise `memory`, or shuffle among fewer samples: `shuffle`"))
+    }
+
+    /// So many lanes, of `most`, as the memory has room for; a power of two.
+    fn fitting_lanes(&self, most: u64) -> Result<u64> {
+        let fit = (Memory::plan(self.config, 1)?.pool_bytes / LANE_BYTES) as u64;
+        let most = most.min(fit).max(1);
+        Ok(1 << most.ilog2())
+    }
+}
+
+fn refused(why: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, "plan the order", "", why)
+}
+
+fn other_kind(before: &str, now: &str) -> Error {
+    refused(format!(
+        "the state was written {before}, and the data are opened {now}"
+    ))
+    .with_help("open them as they were then, or begin the epoch again")
+}

@@ -9,62 +9,6 @@ use onecopy::sample::order::{Part, Tail};
 use onecopy::{Error, ErrorKind, Loader};
 use proptest::prelude::*;
 
-/// Shards of so many samples, numbered through.
-struct Data {
-    _folder: tempfile::TempDir,
-    urls: Vec<String>,
-    counted: Counted,
-}
-
-impl Data {
-    fn new(counts: &[u64]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut urls, mut starts, mut number) = (Vec::new(), Vec::new(), 0);
-        for (at, &count) in counts.iter().enumerate() {
-            let end = number + usize::try_from(count).unwrap();
-            let samples: Vec<(String, String)> = numbered(number..end);
-            let url = write(
-                folder.path(),
-                &format!("{at:02}.tar"),
-                &shard(&samples, 100),
-            );
-            starts.push(Some(starts_of(&url).into()));
-            urls.push(url);
-            number = end;
-        }
-        let counted = Counted {
-            samples: Vec::from(counts),
-            starts,
-        };
-        Self {
-            _folder: folder,
-            urls,
-            counted,
-        }
-    }
-
-    fn loader(&self) -> Loader {
-        onecopy::open(self.urls.clone(), config(16 * MIB))
-            .decode(None)
-            .fields(["cls"])
-    }
-}
-
-/// Where the samples of a shard begin, and where the last one ends.
-fn starts_of(url: &str) -> Vec<u64> {
-    let mut starts = vec![0];
-    let samples = onecopy::open([url], config(4 * MIB)).run_samples().unwrap();
-    for sample in samples {
-        starts.push(sample.unwrap().end_offset);
-    }
-    starts
-}
-
-/// The labels of each batch.
-fn batches(loader: Loader) -> Vec<Vec<i64>> {
-    all(loader).iter().map(labels).collect()
-}
-
 /// Puts batches of the ranks together, step by step, and sorts each global batch.
 fn global(ranks: Vec<Vec<Vec<i64>>>) -> Vec<Vec<i64>> {
     let steps = ranks[0].len();

@@ -43,6 +43,7 @@ impl Loader {
             window: self.window,
             batch: self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64),
             position: self.position.clone(),
+            choices: &self.choices,
         };
         let plan = wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
             catalog.find_starts(counted, shards)

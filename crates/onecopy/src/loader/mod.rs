@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{Batches, Buffers, Samples, Work};
 use crate::sample::SampleOptions;
 use crate::sample::decode::Decoder;
-use crate::sample::order::{Part, Tail};
+use crate::sample::order::{Choice, Part, Tail};
 use crate::store::shown_url;
 use crate::sync::Arc;
 
@@ -59,6 +59,7 @@ pub struct Loader {
     index: Option<String>,
     position: Option<Position>,
     catalog: Option<Arc<Catalog>>,
+    choices: Vec<Choice>,
 }
 
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
@@ -86,6 +87,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         index: None,
         position: None,
         catalog: None,
+        choices: Vec::new(),
     }
 }
 
@@ -197,6 +199,12 @@ impl Loader {
     /// How many samples each source has, in the order in which URLs name or stores list them; in place of an index.
     pub fn counted(mut self, counted: Option<Counted>) -> Self {
         self.counted = counted;
+        self
+    }
+
+    /// Reads these samples only; each choice is one among what those before it have left. Needs an index.
+    pub fn choose(mut self, choices: impl IntoIterator<Item = Choice>) -> Self {
+        self.choices.extend(choices);
         self
     }
 

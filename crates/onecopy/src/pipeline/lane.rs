@@ -13,20 +13,33 @@ use crate::size::to_usize;
 use crate::store::Source;
 use crate::sync::{Arc, AtomicU64, Ordering};
 
-/// Neighbouring samples of one shard.
+/// Samples of one shard that are read in one go.
 #[derive(Debug, Clone)]
 pub struct Stretch {
     /// The shard.
     pub source: Source,
     /// Which of its bytes.
     pub extent: Extent,
-    /// So many samples are passed over first, because nobody knows where those behind them begin.
-    pub skip: u64,
-    /// So many follow, and not one less; none takes all that come.
-    pub take: Option<u64>,
+    /// Which of the samples in it: by turns some are passed over, and some taken.
+    pub takes: Vec<Take>,
     /// Whether nothing may follow those.
     pub is_last: bool,
 }
+
+/// Neighbouring samples of a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Take {
+    /// So many are passed over first: nobody knows where those behind them begin, or they are too few to be worth a request.
+    pub skip: u64,
+    /// So many follow, and not one less; none takes all that come.
+    pub take: Option<u64>,
+}
+
+/// Neither passes over nor takes anything.
+const NOTHING: Take = Take {
+    skip: 0,
+    take: Some(0),
+};
 
 impl Stretch {
     /// All of a shard, however much that is.
@@ -35,8 +48,10 @@ impl Stretch {
         Self {
             source,
             extent: Extent::WHOLE,
-            skip: 0,
-            take: None,
+            takes: vec![Take {
+                skip: 0,
+                take: None,
+            }],
             is_last: false,
         }
     }
@@ -128,9 +143,9 @@ pub(super) struct Lane {
 struct OpenStretch {
     reader: SampleReader<ShardBytes>,
     url: Arc<str>,
-    /// Samples still to be passed over, and taken.
-    skip: u64,
-    take: Option<u64>,
+    /// What is still to be passed over and taken, and what follows that.
+    now: Take,
+    then: std::vec::IntoIter<Take>,
     is_last: bool,
     /// Samples of the shard that were read, those passed over included.
     read: u64,
@@ -261,7 +276,12 @@ impl Lane {
             let Some(open) = &mut self.open else {
                 return Ok(None);
             };
-            let is_done = open.take == Some(0);
+            while open.now.take == Some(0)
+                && let Some(next) = open.then.next()
+            {
+                open.now = next;
+            }
+            let is_done = open.now.take == Some(0);
             let next = if is_done && !open.is_last {
                 None
             } else {
@@ -271,11 +291,11 @@ impl Lane {
                 Some(Ok(_)) if is_done => return Err(stale(&open.url, "more")),
                 Some(Ok(sample)) => {
                     open.read += 1;
-                    if open.skip > 0 {
-                        open.skip -= 1;
+                    if open.now.skip > 0 {
+                        open.now.skip -= 1;
                         continue;
                     }
-                    if let Some(take) = &mut open.take {
+                    if let Some(take) = &mut open.now.take {
                         *take -= 1;
                     }
                     return Ok(Some(sample));
@@ -311,8 +331,8 @@ impl Lane {
         self.open = Some(OpenStretch {
             reader,
             url: object.url,
-            skip: stretch.skip,
-            take: stretch.take,
+            now: NOTHING,
+            then: stretch.takes.into_iter(),
             is_last: stretch.is_last,
             read: 0,
         });
@@ -325,8 +345,9 @@ impl Lane {
             return Ok(());
         };
         self.bytes.finish()?;
-        let missing = open.skip + open.take.unwrap_or(0);
-        if missing > 0 && self.reading.options.on_error == OnError::Raise {
+        let mut missing = std::iter::once(open.now).chain(open.then);
+        let is_missing = missing.any(|of| of.skip > 0 || of.take.is_some_and(|take| take > 0));
+        if is_missing && self.reading.options.on_error == OnError::Raise {
             return Err(stale(&open.url, "fewer"));
         }
         Ok(())

@@ -28,7 +28,7 @@ mod spots;
 mod turns;
 
 pub use feed::{Feed, Piece};
-pub use lane::{LaneWork, Spot, Stretch};
+pub use lane::{LaneWork, Spot, Stretch, Take};
 pub use running::{Batches, Buffers, Next, Samples, Work};
 pub use spots::Spots;
 pub use turns::Turns;

@@ -13,6 +13,7 @@ use std::path::Path;
 use onecopy::Loader;
 use onecopy::batch::{Batch, Column};
 use onecopy::config::LoadConfig;
+use onecopy::loader::Counted;
 use onecopy::sync::{Arc, spawn};
 use onecopy_testkit::tar::TarWriter;
 
@@ -133,4 +134,60 @@ pub fn answer(mut stream: &TcpStream, bytes: &[u8], silent_from: usize) {
             return;
         }
     }
+}
+
+/// Shards of so many samples, numbered through.
+pub struct Data {
+    _folder: tempfile::TempDir,
+    pub urls: Vec<String>,
+    pub counted: Counted,
+}
+
+impl Data {
+    pub fn new(counts: &[u64]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut urls, mut starts, mut number) = (Vec::new(), Vec::new(), 0);
+        for (at, &count) in counts.iter().enumerate() {
+            let end = number + usize::try_from(count).unwrap();
+            let samples: Vec<(String, String)> = numbered(number..end);
+            let url = write(
+                folder.path(),
+                &format!("{at:02}.tar"),
+                &shard(&samples, 100),
+            );
+            starts.push(Some(starts_of(&url).into()));
+            urls.push(url);
+            number = end;
+        }
+        let counted = Counted {
+            samples: Vec::from(counts),
+            starts,
+        };
+        Self {
+            _folder: folder,
+            urls,
+            counted,
+        }
+    }
+
+    pub fn loader(&self) -> Loader {
+        onecopy::open(self.urls.clone(), config(16 * MIB))
+            .decode(None)
+            .fields(["cls"])
+    }
+}
+
+/// Where the samples of a shard begin, and where the last one ends.
+pub fn starts_of(url: &str) -> Vec<u64> {
+    let mut starts = vec![0];
+    let samples = onecopy::open([url], config(4 * MIB)).run_samples().unwrap();
+    for sample in samples {
+        starts.push(sample.unwrap().end_offset);
+    }
+    starts
+}
+
+/// The labels of each batch.
+pub fn batches(loader: Loader) -> Vec<Vec<i64>> {
+    all(loader).iter().map(labels).collect()
 }

@@ -1,22 +1,27 @@
 //! Where samples are counted: every sample once, and the same number of steps for everybody.
 
-use std::ops::Range;
-
+use super::data::Data;
 use super::{Counted, LANES, Order, Plan, Totals, Wish, other_kind, refused};
 use crate::error::Result;
 use crate::loader::Position;
-use crate::pipeline::{LaneWork, Spot, Stretch, Turns};
-use crate::sample::Extent;
-use crate::sample::order::{Epoch, Grid, Part, Segment, Windows};
-use crate::size::to_usize;
+use crate::pipeline::{LaneWork, Spot, Turns};
+use crate::sample::order::{Chosen, Epoch, Grid, Part, Segment, Windows};
 use crate::store::Source;
 
 impl Wish<'_> {
+    /// Which samples are read, where not all are.
+    fn chosen(&self, counted: &Counted) -> Result<Option<Chosen>> {
+        if self.choices.is_empty() {
+            return Ok(None);
+        }
+        Chosen::new(&counted.samples, self.choices).map(Some)
+    }
+
     /// Where samples are counted: every sample once, and the same number of steps for everybody.
     pub(super) fn by_count(
         &self,
         sources: &[Source],
-        mut counted: Counted,
+        counted: Counted,
         dataset: u64,
         find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
     ) -> Result<Plan> {
@@ -31,7 +36,12 @@ impl Wish<'_> {
         let grid = Grid::new(batch, lanes, groups)?;
         let window = self.window(lanes);
         let shuffle = self.shuffle.map(|(_, seed)| (window, seed));
-        let epoch = Epoch::new(&counted.samples, grid, self.tail, shuffle, self.epoch)?;
+        let mut data = Data {
+            sources,
+            chosen: self.chosen(&counted)?,
+            counted,
+        };
+        let epoch = Epoch::new(&data.counts(), grid, self.tail, shuffle, self.epoch)?;
         epoch.check(self.part)?;
         let own = lanes / (self.part.ranks * self.part.workers);
         self.check_window(window, own, sources, epoch.dataset_samples())?;
@@ -56,15 +66,16 @@ impl Wish<'_> {
             .map(|lane| lane_from(&epoch, lane, from))
             .collect();
         let segments = lanes_here.iter().flat_map(|(_, _, segments)| segments);
-        let is_part = |of: &&Segment| of.from > 0 || of.to < counted.samples[of.shard];
+        let is_part = |of: &Segment| !data.is_whole(of);
+        let segments = segments.flat_map(|of| data.segments(*of));
         let mut parts: Vec<usize> = segments.filter(is_part).map(|of| of.shard).collect();
         parts.sort_unstable();
         parts.dedup();
-        find_starts(&mut counted, &parts)?;
+        find_starts(&mut data.counted, &parts)?;
         let work = |(spot, windows, segments): (Spot, Windows, Vec<Segment>)| LaneWork {
             stretches: segments
                 .into_iter()
-                .map(|segment| stretch(sources, &counted, segment))
+                .flat_map(|segment| data.stretches(&data.segments(segment)))
                 .collect(),
             windows,
             spot,
@@ -75,17 +86,17 @@ impl Wish<'_> {
                 rank: 0, worker: 0, ..
             },
             Some(first),
-        ) = (self.part, lanes_here.first_mut())
+            None,
+        ) = (self.part, lanes_here.first_mut(), &data.chosen)
         {
             // Shards that are said to be empty are looked at, too: what they have would be lost in silence.
-            let empty = (0..sources.len()).filter(|&shard| counted.samples[shard] == 0);
-            let looked_at = empty.map(|shard| {
-                let segment = Segment {
+            let empty = (0..sources.len()).filter(|&shard| data.counted.samples[shard] == 0);
+            let looked_at = empty.filter_map(|shard| {
+                data.stretch(&[Segment {
                     shard,
                     from: 0,
                     to: 0,
-                };
-                stretch(sources, &counted, segment)
+                }])
             });
             first.stretches.extend(looked_at);
         }
@@ -108,7 +119,11 @@ impl Wish<'_> {
                     steps: epoch.steps(),
                     padded: epoch.padded(),
                     dropped: epoch.dropped(),
-                    odd: epoch.odd(),
+                    odd: epoch
+                        .odd()
+                        .into_iter()
+                        .flat_map(|of| data.segments(of))
+                        .collect(),
                 }),
                 dataset,
             },
@@ -131,32 +146,4 @@ fn lane_from(epoch: &Epoch, lane: u64, from: u64) -> (Spot, Windows, Vec<Segment
         ..Spot::default()
     };
     (spot, windows, epoch.lane(lane, window.start))
-}
-
-/// The bytes of neighbouring samples, where it is known which these are.
-fn stretch(sources: &[Source], counted: &Counted, segment: Segment) -> Stretch {
-    let Segment { shard, from, to } = segment;
-    let count = counted.samples[shard];
-    let is_last = to == count;
-    let starts = counted.starts.get(shard).and_then(Option::as_ref);
-    let (extent, skip) = match starts {
-        Some(starts) if count > 0 => (extent(starts, from..to, is_last), 0),
-        _ => (Extent::WHOLE, from),
-    };
-    Stretch {
-        source: sources[shard].clone(),
-        extent,
-        skip,
-        take: Some(to - from),
-        is_last,
-    }
-}
-
-/// The last samples are read to the end of the archive, so that its end mark is looked at.
-fn extent(starts: &[u64], samples: Range<u64>, is_last: bool) -> Extent {
-    let start_of = |sample: u64| starts.get(to_usize(sample)).copied();
-    Extent {
-        start: start_of(samples.start).unwrap_or(0),
-        end: if is_last { None } else { start_of(samples.end) },
-    }
 }

@@ -92,7 +92,9 @@ fn going_on<'a>(shards: impl Iterator<Item = &'a Source>, spot: Spot) -> Vec<Str
         .collect();
     if let Some(first) = stretches.first_mut() {
         first.extent.start = spot.offset;
-        first.skip = spot.skip;
+        if let Some(take) = first.takes.first_mut() {
+            take.skip = spot.skip;
+        }
     }
     stretches
 }

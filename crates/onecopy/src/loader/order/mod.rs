@@ -2,6 +2,7 @@
 
 mod by_count;
 mod by_shard;
+mod data;
 
 use super::Position;
 use super::dataset::dataset_of;
@@ -9,7 +10,7 @@ use super::memory::Memory;
 use crate::config::{LoadConfig, default_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{LaneWork, Turns};
-use crate::sample::order::{Part, Segment, Tail};
+use crate::sample::order::{Choice, Part, Segment, Tail};
 use crate::size::MIB;
 use crate::store::Source;
 use crate::sync::Arc;
@@ -45,6 +46,8 @@ pub(super) struct Wish<'a> {
     /// Samples of a batch of one rank.
     pub(super) batch: u64,
     pub(super) position: Option<Position>,
+    /// Which samples are read; none are all.
+    pub(super) choices: &'a [Choice],
 }
 
 /// How an epoch is ordered. Whoever goes on with it later needs the same of each.
@@ -96,9 +99,13 @@ impl Wish<'_> {
         counted: Option<Counted>,
         find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
     ) -> Result<Plan> {
-        let dataset = dataset_of(sources);
+        let dataset = dataset_of(sources, self.choices);
         match counted {
             Some(counted) => self.by_count(sources, counted, dataset, find_starts),
+            None if !self.choices.is_empty() => Err(refused(
+                "some of the samples are asked for, and there is no index that tells how many there are".into(),
+            )
+            .with_help("make one with `onecopy index` and open the data with `index`")),
             None => self.by_shard(sources, dataset),
         }
     }

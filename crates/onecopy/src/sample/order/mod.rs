@@ -5,13 +5,16 @@
 //! | `grid` | which lane gives which sample of the epoch, and who reads which lanes |
 //! | `windows` | the order within a lane |
 //! | `epoch` | where samples are counted: which of them a lane has, how many steps there are, what is padded or dropped |
+//! | `choice` | which samples of a dataset are read: slices, lists, drawn parts |
 //! | `tail` | what becomes of samples that fill no global batch |
 
+mod choice;
 mod epoch;
 mod grid;
 mod tail;
 mod windows;
 
+pub use choice::{Choice, Chosen};
 pub use epoch::{Epoch, Segment};
 pub use grid::{Grid, LANES_MAX, Part};
 pub use tail::Tail;

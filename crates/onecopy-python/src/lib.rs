@@ -3,6 +3,7 @@
 //! A skin without logic: what a chain of calls means is decided in `python/onecopy`, what happens in the engine.
 
 mod batch;
+mod catalog;
 mod command;
 mod dlpack;
 mod error;
@@ -25,6 +26,7 @@ fn _onecopy(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("IS_DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_class::<load::Load>()?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<catalog::Catalog>()?;
     module.add_class::<tensor::Tensor>()?;
     module.add_class::<ledger::RunningLedger>()?;
     module.add_class::<order::Order>()?;

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::batch::Batch;
+use crate::catalog::Catalog;
 use crate::error::to_py;
 use crate::ledger::RunningLedger;
 use crate::log;
@@ -50,9 +51,15 @@ enum Running {
 impl Load {
     /// Starts what `settings` ask for.
     #[new]
-    fn new(py: Python<'_>, settings: Settings) -> PyResult<Self> {
+    #[pyo3(signature = (settings, catalog=None))]
+    fn new(
+        py: Python<'_>,
+        settings: Settings,
+        catalog: Option<&Bound<'_, Catalog>>,
+    ) -> PyResult<Self> {
         log::start();
         let (loader, policy) = settings.loader().map_err(|error| to_py(py, error))?;
+        let loader = loader.within(Catalog::of(catalog));
         let load =
             interruptible(py, "start", move || loader.run())?.map_err(|error| to_py(py, error))?;
         Ok(Self {

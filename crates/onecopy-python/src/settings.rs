@@ -8,10 +8,12 @@ use onecopy::loader::Position;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
 use onecopy::sample::decode::{Decoder, Fit};
-use onecopy::sample::order::Part;
+use onecopy::sample::order::{self, Part};
 use onecopy::{Error, ErrorKind, Loader, size};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
+use crate::catalog::Catalog;
 use crate::error::to_py;
 use crate::order::Order;
 use crate::policy::{Policy, Wish};
@@ -56,6 +58,7 @@ pub(crate) struct Settings {
     step: Option<u64>,
     tail: Option<String>,
     position: Option<String>,
+    choices: Vec<Choice>,
 }
 
 /// How a field is decoded.
@@ -64,6 +67,46 @@ pub(crate) struct Decoding {
     kind: String,
     size: Option<(u32, u32)>,
     fit: String,
+}
+
+/// Which samples are read: the dataclasses of `_settings.py`.
+#[derive(FromPyObject)]
+pub(crate) enum Choice {
+    Slice {
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: u64,
+    },
+    Those {
+        places: PyBackedBytes,
+    },
+    Drawn {
+        seed: u64,
+        first: f64,
+        then: f64,
+    },
+}
+
+impl Choice {
+    fn of(&self) -> order::Choice {
+        match self {
+            Self::Slice { start, stop, step } => order::Choice::Slice {
+                start: *start,
+                stop: *stop,
+                step: *step,
+            },
+            Self::Those { places } => {
+                let (numbers, _) = places.as_chunks::<8>();
+                let numbers = numbers.iter().copied().map(u64::from_ne_bytes);
+                order::Choice::Those(numbers.collect())
+            }
+            Self::Drawn { seed, first, then } => order::Choice::Drawn {
+                seed: *seed,
+                from: *first,
+                to: *then,
+            },
+        }
+    }
 }
 
 impl Settings {
@@ -123,6 +166,7 @@ impl Settings {
             .window(self.window)
             .step(self.step)
             .tail(tail.map(|tail| option("tail", tail)).transpose()?)
+            .choose(self.choices.iter().map(Choice::of))
             .position(position.map(str::parse::<Position>).transpose()?);
         if let Some((capacity, seed)) = self.shuffle {
             loader = loader.shuffle(capacity, seed);
@@ -216,8 +260,14 @@ pub(crate) fn check(py: Python<'_>, settings: Settings) -> PyResult<()> {
 /// Says what a run would be, before the first byte of the data is read: how it is ordered, then lanes of this process, bytes,
 /// ranges, bytes of a range, of the pool, and of batches on their way.
 #[pyfunction]
-pub(crate) fn plan(py: Python<'_>, settings: Settings) -> PyResult<(Order, [u64; 6])> {
+#[pyo3(signature = (settings, catalog=None))]
+pub(crate) fn plan(
+    py: Python<'_>,
+    settings: Settings,
+    catalog: Option<&Bound<'_, Catalog>>,
+) -> PyResult<(Order, [u64; 6])> {
     let (loader, _) = settings.loader().map_err(|error| to_py(py, error))?;
+    let loader = loader.within(Catalog::of(catalog));
     let plan = interruptible(py, "plan", move || loader.plan())?;
     let plan = plan.map_err(|error| to_py(py, error))?;
     let numbers = [

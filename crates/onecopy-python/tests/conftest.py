@@ -3,7 +3,9 @@
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,3 +60,16 @@ def silent_url() -> Iterator[Silent]:
         yield silent
         for connection in silent.taken:
             connection.close()
+
+
+@pytest.fixture(scope="session")
+def make_index() -> Callable[[list[str], Path], Path]:
+    """Index shards: returns the index of ``urls``, written into a folder."""
+
+    def make(urls: list[str], folder: Path) -> Path:
+        # In a process of its own: a command has its own log, which this one would be left with.
+        command = [sys.executable, "-W", "ignore", "-m", "onecopy", "index", *urls]
+        subprocess.run([*command, "--out", str(folder), "--quiet"], check=True)
+        return folder / "index.json"
+
+    return make

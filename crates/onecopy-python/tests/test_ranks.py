@@ -7,7 +7,6 @@ import pytest
 
 import onecopy
 import shards
-from onecopy import _onecopy
 
 data = pytest.importorskip("torch.utils.data")
 
@@ -15,11 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:User
 
 
 @pytest.fixture
-def index(urls, tmp_path):
+def index(urls, tmp_path, make_index):
     """Four shards of 25 samples, and their index."""
-    command = ["onecopy", "index", *urls, "--out", str(tmp_path / "index"), "--quiet"]
-    assert _onecopy.run_command(command) == 0
-    return tmp_path / "index" / "index.json"
+    return make_index(urls, tmp_path / "index")
 
 
 def make(urls, index, *, size=4, tail="pad", seed=3, **options):
@@ -195,16 +192,14 @@ def test_an_index_of_other_shards_or_of_none_is_an_error(urls, index, url, tmp_p
         iter(make(urls, broken))
 
 
-def test_a_rank_that_leaves_samples_out_makes_as_many_steps_as_the_others(tmp_path):
+def test_a_rank_that_leaves_samples_out_makes_as_many_steps_as_the_others(tmp_path, make_index):
     good = {f"{at:03}": {"cls": str(at).encode()} for at in range(40)}
     bad = {
         key: {"cls": b"cat" if "010" <= key < "030" else field["cls"]}
         for key, field in good.items()
     }
     urls = [shards.write(tmp_path / "0.tar", good), shards.write(tmp_path / "1.tar", bad)]
-    command = ["onecopy", "index", *urls, "--out", str(tmp_path / "index"), "--quiet"]
-    assert _onecopy.run_command(command) == 0
-    index = tmp_path / "index" / "index.json"
+    index = make_index(urls, tmp_path / "index")
     for function in (None, lambda sample: sample):
         steps = []
         for rank in range(2):

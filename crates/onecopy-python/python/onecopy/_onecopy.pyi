@@ -9,6 +9,7 @@ from typing_extensions import CapsuleType
 __all__ = [
     "IS_DEBUG_BUILD",
     "Batch",
+    "Catalog",
     "Load",
     "Order",
     "RunningLedger",
@@ -107,6 +108,8 @@ class _Settings(Protocol):
     def tail(self) -> str | None: ...
     @property
     def position(self) -> str | None: ...
+    @property
+    def choices(self) -> Sequence[Any]: ...
 
 _Column: TypeAlias = (
     tuple[str, Literal["tensor"], Tensor]
@@ -122,6 +125,8 @@ class Load:
     ----------
     settings
         What to load and how.
+    catalog
+        What is there; None looks it up.
 
     Raises
     ------
@@ -129,7 +134,7 @@ class Load:
         What URLs, credentials, listing and configuration can meet.
     """
 
-    def __new__(cls, settings: _Settings) -> Load: ...
+    def __new__(cls, settings: _Settings, catalog: Catalog | None = None) -> Load: ...
     def next(self) -> Batch | None:
         """Wait for the next batch, with the interpreter free for other threads.
 
@@ -172,6 +177,23 @@ class Load:
     @property
     def ledger(self) -> RunningLedger:
         """What happens, as it is counted."""
+
+@final
+class Catalog:
+    """What is there to load: looked up once, for many loads, which share its connections.
+
+    Parameters
+    ----------
+    settings
+        Of which URLs, with which index.
+
+    Raises
+    ------
+    Error
+        What URLs, credentials, listing, index and configuration can meet.
+    """
+
+    def __new__(cls, settings: _Settings) -> Catalog: ...
 
 @final
 class Order:
@@ -322,7 +344,7 @@ class RunningLedger:
 def check(settings: _Settings) -> None:
     """Raise where the engine does not know a word of ``settings``. Reads nothing."""
 
-def plan(settings: _Settings) -> tuple[Order, list[int]]:
+def plan(settings: _Settings, catalog: Catalog | None = None) -> tuple[Order, list[int]]:
     """Return what a run would be, before the first byte of the data is read.
 
     Returns

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_URLS_SHOWN = 3
+"""URLs in a ``repr``; lists of shards have thousands."""
+
+
 class Refining(ABC):
     """What all steps of a loader have in common."""
 
@@ -234,3 +238,9 @@ class Refining(ABC):
         if any(isinstance(step, Map) for step in self._chain.steps):
             why = "it comes after map()"
             raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before map()")
+
+    def _urls_shown(self) -> str:
+        urls = self._chain.settings.urls
+        # A query may be a signature.
+        shown = ", ".join(repr(url.partition("?")[0]) for url in urls[:_URLS_SHOWN])
+        return shown if len(urls) <= _URLS_SHOWN else f"{shown}, .. {len(urls)} in all"

@@ -15,6 +15,32 @@ class Decoding:
     fit: str = "crop"
 
 
+@dataclass(frozen=True)
+class Slice:
+    """Every ``step``-th sample from ``start`` to before ``stop``, as Python's slices say it."""
+
+    start: int | None
+    stop: int | None
+    step: int
+
+
+@dataclass(frozen=True)
+class Those:
+    """The samples at these places."""
+
+    places: bytes = field(repr=False)
+    """Rising numbers of 64 bits, as this machine has them in memory."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A part of the samples, drawn from ``seed``: those between two fractions of the whole."""
+
+    seed: int
+    first: float
+    then: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One load. The engine checks the words."""
@@ -63,3 +89,5 @@ class Settings:
     tail: str | None = None
     position: str | None = None
     """Where in the epoch to begin, as a state has it."""
+    choices: tuple[Slice | Those | Drawn, ...] = ()
+    """Which samples are read, each choice among what those before it leave; none are all."""

@@ -107,6 +107,10 @@ class InvalidTypeError(InvalidInputError, TypeError):
     """An option was given a value of a type that it does not take."""
 
 
+class OutOfRangeError(InvalidInputError, IndexError):
+    """There is no sample of that number."""
+
+
 class DeviceError(Error, RuntimeError, kind="device"):
     """A device or its driver failed."""
 

@@ -54,19 +54,7 @@ class LoaderIterator(Iterator[Any]):
         self._last: Any = None
         self._is_closed = False
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
-        context = Context(
-            arrays=chosen(chain.library),
-            is_choosing=chain.settings.on_error != "raise",
-            load=load,
-            ledger=load.ledger,
-        )
-        stream: Iterator[Any] = _steps.samples(load, context, chain.is_array_field)
-        if chain.functions:
-            stream = _steps.decoded(stream, dict(chain.functions), context)
-        _, left = chain.divided()
-        for step in left:
-            stream = _steps.apply(stream, step, context)
-        self._stream = stream
+        self._stream = stream_of(chain, load)
 
     def __iter__(self) -> "LoaderIterator":
         return self
@@ -118,6 +106,23 @@ class LoaderIterator(Iterator[Any]):
         self._stream = iter(())
         self._load.close()
         _steps.log_waiting()
+
+
+def stream_of(chain: Chain, load: _onecopy.Load) -> Iterator[Any]:
+    """Give what ``chain`` makes of what ``load`` gives."""
+    context = Context(
+        arrays=chosen(chain.library),
+        is_choosing=chain.settings.on_error != "raise",
+        load=load,
+        ledger=load.ledger,
+    )
+    stream: Iterator[Any] = _steps.samples(load, context, chain.is_array_field)
+    if chain.functions:
+        stream = _steps.decoded(stream, dict(chain.functions), context)
+    _, left = chain.divided()
+    for step in left:
+        stream = _steps.apply(stream, step, context)
+    return stream
 
 
 _RUNNING: "weakref.WeakSet[LoaderIterator]" = weakref.WeakSet()

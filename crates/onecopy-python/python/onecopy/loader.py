@@ -7,9 +7,9 @@ from typing import Any
 
 from onecopy import _onecopy, _options, plan
 from onecopy import torch as _torch
+from onecopy._access import Access
 from onecopy._arrays import chosen
 from onecopy._chain import Chain
-from onecopy._refining import Refining
 from onecopy._state import Progress, State
 from onecopy._steps import Map, Select
 from onecopy.errors import InvalidInputError, told
@@ -17,11 +17,8 @@ from onecopy.iterator import LoaderIterator, Pass
 from onecopy.ledger import Ledger
 from onecopy.plan import Plan
 
-_URLS_SHOWN = 3
-"""URLs in a ``repr``; lists of shards have thousands."""
 
-
-class Loader(Refining, Iterable[Any]):
+class Loader(Access, Iterable[Any]):
     """Data to load, and how: made by :func:`open`, refined step by step, read by iterating.
 
     Each step (``shuffle``, ``decode``, ``map``, ``to_tuple``, ``to_dict``, ``batch``, ``to``)
@@ -247,12 +244,6 @@ class Loader(Refining, Iterable[Any]):
             else:
                 asked += f".batch({step.size}, tail={step.tail!r})"
         return f"<{asked}.to({settings.device!r})>"
-
-    def _urls_shown(self) -> str:
-        urls = self._chain.settings.urls
-        # A query may be a signature.
-        shown = ", ".join(repr(url.partition("?")[0]) for url in urls[:_URLS_SHOWN])
-        return shown if len(urls) <= _URLS_SHOWN else f"{shown}, .. {len(urls)} in all"
 
     def _with(self, **changes: Any) -> "Loader":
         chain = replace(self._chain, **changes)

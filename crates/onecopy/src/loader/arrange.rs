@@ -9,7 +9,7 @@ use super::{Catalog, Load, Loader, cores, shown};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
 use crate::error::Result;
 use crate::ledger::{Ledger, OpenHop};
-use crate::pipeline::Work;
+use crate::pipeline::{LaneWork, Work};
 use crate::sync::Arc;
 
 /// What is known before anything is read.
@@ -48,7 +48,12 @@ impl Loader {
         let plan = wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
             catalog.find_starts(counted, shards)
         })?;
-        let memory = Memory::plan(&self.config, plan.lanes.len().max(1))?;
+        let lanes = plan.lanes.len().max(1);
+        let mut memory = Memory::plan(&self.config, lanes)?;
+        let lens: Option<Vec<u64>> = plan.lanes.iter().map(LaneWork::len_bytes).collect();
+        if let Some(most) = lens.and_then(|lens| lens.into_iter().max()) {
+            memory = memory.fitting(lanes, most);
+        }
         Ok(Arranged {
             plan,
             memory,
@@ -83,7 +88,7 @@ impl Loader {
             &ledger,
         )?;
         let mut options = self.options;
-        options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes());
+        options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes);
         let work = Work {
             lanes: plan.lanes.into_iter().zip(pools).collect(),
             turns: plan.turns,

@@ -2,7 +2,7 @@
 
 use crate::config::{LoadConfig, RANGE_BYTES, default_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
-use crate::size::{MIB, PAGE};
+use crate::size::{MIB, PAGE, to_usize};
 
 /// The share of `memory` that ranges get; batches in flight get the rest. A range becomes batch memory of about its own
 /// size where bytes are kept, and of 1 to 3 times its size where pictures are decoded small.
@@ -25,6 +25,8 @@ pub(super) struct Memory {
     pub(super) pool_bytes: usize,
     /// One lane.
     lane_bytes: usize,
+    /// How much of the stream one sample may take: a quarter of what a lane may have.
+    pub(super) sample_bytes: u64,
     pub(super) slab_bytes: usize,
     pub(super) range_bytes: usize,
     /// Whether several ranges may be asked for in one request.
@@ -66,6 +68,7 @@ impl Memory {
         Ok(Self {
             pool_bytes: lane_bytes * lanes,
             lane_bytes,
+            sample_bytes: lane_bytes as u64 / 4,
             slab_bytes,
             range_bytes,
             // A range that was asked for is taken at its word, and little memory is better cut small.
@@ -80,9 +83,20 @@ impl Memory {
         2 * self.batch_bytes.max(self.pool_bytes / 2)
     }
 
-    /// How much of the stream one sample may take: a quarter of what a lane has.
-    pub(super) fn sample_bytes(&self) -> u64 {
-        self.lane_bytes as u64 / 4
+    /// The same for lanes that read no more than `most_bytes` each: memory that nothing will fill is not even touched.
+    pub(super) fn fitting(self, lanes: usize, most_bytes: u64) -> Self {
+        let slab_bytes = to_usize(most_bytes).max(1).next_multiple_of(PAGE);
+        if slab_bytes >= self.slab_bytes {
+            return self;
+        }
+        let lane_bytes = self.lane_bytes.min(SLABS_OF_LANE * slab_bytes);
+        Self {
+            pool_bytes: lane_bytes * lanes,
+            lane_bytes,
+            slab_bytes,
+            range_bytes: self.range_bytes.min(slab_bytes),
+            ..self
+        }
     }
 
     /// How far back in the stream a shuffle may reach. With what a sample may take, and the slabs that both touch at

@@ -2,6 +2,7 @@
 
 use super::memory::Memory;
 use super::order::{Order, Plan};
+use crate::pipeline::Stretch;
 
 /// What is known of a run of one process before the first byte of the data is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +26,7 @@ pub struct Outlook {
 impl Outlook {
     pub(super) fn of(plan: &Plan, memory: &Memory) -> Self {
         let stretches = plan.lanes.iter().flat_map(|lane| &lane.stretches);
-        let lens = stretches.filter_map(|stretch| {
-            let end = stretch.extent.end.or(stretch.source.object.len_bytes)?;
-            Some(end.saturating_sub(stretch.extent.start))
-        });
+        let lens = stretches.filter_map(Stretch::len_bytes);
         let range_bytes = memory.range_bytes as u64;
         Self {
             order: plan.order.clone(),

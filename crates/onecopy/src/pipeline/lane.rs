@@ -55,6 +55,13 @@ impl Stretch {
             is_last: false,
         }
     }
+
+    /// How many bytes of the shard are read, where that is known.
+    #[must_use]
+    pub fn len_bytes(&self) -> Option<u64> {
+        let end = self.extent.end.or(self.source.object.len_bytes)?;
+        Some(end.saturating_sub(self.extent.start))
+    }
 }
 
 /// Where a lane stands: which window its samples leave from, where that begins, and how many have left.
@@ -83,6 +90,14 @@ pub struct LaneWork {
     pub windows: Windows,
     /// Where it stands when it begins.
     pub spot: Spot,
+}
+
+impl LaneWork {
+    /// How many bytes it reads, where all lengths are known.
+    #[must_use]
+    pub fn len_bytes(&self) -> Option<u64> {
+        self.stretches.iter().map(Stretch::len_bytes).sum()
+    }
 }
 
 /// What all lanes have in common.

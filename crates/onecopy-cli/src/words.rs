@@ -36,6 +36,7 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         | Setting::Lanes
         | Setting::Index
         | Setting::Shuffle
+        | Setting::StepsPerEpoch
         | Setting::NumWorkers
         | Setting::WorldSize => return None,
     };

@@ -36,6 +36,11 @@ impl RunningLedger {
         self.0.delivered_batch();
     }
 
+    /// How often the shards were begun for what was handed over so far.
+    fn passes(&self) -> u64 {
+        self.0.passes()
+    }
+
     /// Notes a fact about this run, once.
     fn note(&self, text: &str) {
         self.0.note(text);

@@ -47,6 +47,12 @@ impl Order {
         self.0.counted.is_some()
     }
 
+    /// Steps that are still to be made here, where their number was asked for and samples are not counted.
+    #[getter]
+    fn steps_here(&self) -> Option<u64> {
+        self.0.steps_here
+    }
+
     /// The samples that come twice, or not at all: which shard, counted from 0, from which sample on, up to before which.
     #[getter]
     fn odd(&self) -> Vec<(usize, u64, u64)> {

@@ -56,6 +56,9 @@ pub(crate) struct Settings {
     lane_groups: Option<u64>,
     window: Option<u64>,
     step: Option<u64>,
+    steps_per_epoch: Option<u64>,
+    steps_made: u64,
+    is_stepping: bool,
     tail: Option<String>,
     position: Option<String>,
     choices: Vec<Choice>,
@@ -165,6 +168,9 @@ impl Settings {
             .lanes(self.lanes, self.lane_groups)
             .window(self.window)
             .step(self.step)
+            .steps_per_epoch(self.steps_per_epoch)
+            .steps_made(self.steps_made)
+            .steps_outside(self.is_stepping)
             .tail(tail.map(|tail| option("tail", tail)).transpose()?)
             .choose(self.choices.iter().map(Choice::of))
             .position(position.map(str::parse::<Position>).transpose()?);

@@ -45,6 +45,7 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::Tail
         | Setting::Lanes
         | Setting::Index
+        | Setting::StepsPerEpoch
         | Setting::NumWorkers
         | Setting::WorldSize => value.map(|value| format!("{name}={}", literal(value))),
     }

@@ -54,6 +54,8 @@ pub enum Setting {
     Index,
     /// Samples to shuffle among.
     Shuffle,
+    /// Steps that each rank makes.
+    StepsPerEpoch,
     /// Worker processes of a rank.
     NumWorkers,
     /// Ranks that divide the data.
@@ -78,7 +80,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -102,6 +104,7 @@ impl Setting {
         Self::Lanes,
         Self::Index,
         Self::Shuffle,
+        Self::StepsPerEpoch,
         Self::NumWorkers,
         Self::WorldSize,
         Self::Size,
@@ -141,6 +144,7 @@ impl Setting {
             Self::Lanes => "lanes",
             Self::Index => "index",
             Self::Shuffle => "shuffle",
+            Self::StepsPerEpoch => "steps_per_epoch",
             Self::NumWorkers => "num_workers",
             Self::WorldSize => "world_size",
             Self::Size => "size",

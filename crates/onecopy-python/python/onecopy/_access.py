@@ -94,6 +94,7 @@ class Access(Refining):
             on_error="raise",
             shuffle=None,
             lanes=1,
+            steps_per_epoch=None,
             decode_threads=1 if len(rising) == 1 else self._chain.settings.decode_threads,
         )
         chain = replace(self._chain, settings=alone)
@@ -191,7 +192,8 @@ class Access(Refining):
         process_id, catalog, count = self._catalog or (None, None, 0)
         if catalog is None or process_id != os.getpid():
             catalog = _onecopy.Catalog(self._chain.settings)
-            order, _ = _onecopy.plan(replace(self._chain.settings, lanes=1, shuffle=None), catalog)
+            whole = replace(self._chain.settings, lanes=1, shuffle=None, steps_per_epoch=None)
+            order, _ = _onecopy.plan(whole, catalog)
             count = order.totals[0]
             self._catalog = (os.getpid(), catalog, count)
         return catalog, count

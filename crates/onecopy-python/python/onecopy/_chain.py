@@ -44,7 +44,8 @@ class Chain:
         if batch is not None and not self.functions:
             left.remove(batch)
             settings = replace(settings, batch_size=batch.size)
-        return settings, tuple(left)
+        is_stepping = bool(self.functions) or made in left
+        return replace(settings, is_stepping=is_stepping), tuple(left)
 
     def is_array_field(self, name: str) -> bool:
         """Say whether a number in the field ``name`` is an array without axes, and not an int."""

@@ -105,6 +105,12 @@ class _Settings(Protocol):
     @property
     def step(self) -> int | None: ...
     @property
+    def steps_per_epoch(self) -> int | None: ...
+    @property
+    def steps_made(self) -> int: ...
+    @property
+    def is_stepping(self) -> bool: ...
+    @property
     def tail(self) -> str | None: ...
     @property
     def position(self) -> str | None: ...
@@ -224,6 +230,10 @@ class Order:
         """Whether samples are counted. Else the totals are 0."""
 
     @property
+    def steps_here(self) -> int | None:
+        """Steps still to be made here, where they were asked for and samples are not counted."""
+
+    @property
     def odd(self) -> list[tuple[int, int, int]]:
         """Which samples come twice, or not at all: shard, from which on, up to before which."""
 
@@ -337,6 +347,9 @@ class RunningLedger:
 
     def batched(self) -> None:
         """Note a batch that was put together after its samples were handed over."""
+
+    def passes(self) -> int:
+        """Return how often the shards were begun for what was handed over so far."""
 
     def note(self, text: str) -> None:
         """Note a fact about this run, once."""

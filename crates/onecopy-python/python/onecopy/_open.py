@@ -46,6 +46,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     duplicates: Duplicates = "error",
     index: str | os.PathLike[str] | None = None,
     lanes: int | None = None,
+    steps_per_epoch: int | None = None,
     rank: int | None = None,
     world_size: int | None = None,
     replicate: int = 1,
@@ -108,13 +109,19 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     index
         The ``index.json`` that ``onecopy index`` has written, or one of wids or Megatron-Energon:
         how many samples each shard has, and where they begin. Needed where several ranks are to
-        make the same number of steps; with it a run goes on in mid-epoch on any number of ranks,
-        and without reading again what came before.
+        make the same number of steps, unless ``steps_per_epoch`` says how many; with it a run goes
+        on in mid-epoch on any number of ranks, and without reading again what came before.
     lanes
         How many streams of shards are read side by side and give their samples in turn. The order
         depends on it. Each number of ranks that is to share the data must divide it. None takes 64
         where data are shuffled or divided among ranks or workers, or fewer where there are fewer
         shards or little memory; else one, which keeps the order of the shards.
+    steps_per_epoch
+        How many steps each rank makes in an epoch: batches, or samples where nobody makes batches.
+        With it several ranks can do without an index: each process (a rank, or one of its workers)
+        reads shards of its own, and begins them again where steps are still missing. Samples then
+        come more than once, which the ledger tells (``passes``); what is not reached does not come
+        in this epoch. With an index the epoch is cut, or goes round, as :meth:`Loader.plan` says.
     rank, world_size
         Which of how many processes this is that divide the data among themselves. None asks
         torch.distributed, then the variables of torchrun, when iteration starts.
@@ -182,6 +189,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         duplicates=_options.choice("duplicates", duplicates, Duplicates),
         index=optional(_options.path, "index", index),
         lanes=optional(_options.positive, "lanes", lanes),
+        steps_per_epoch=optional(_options.positive, "steps_per_epoch", steps_per_epoch),
     )
     ranks = Wish(
         rank=optional(_options.integer, "rank", rank),

@@ -86,6 +86,12 @@ class Settings:
     """Samples of a lane's window, where a state says so."""
     step: int | None = None
     """Samples that a rank takes in a step, where Python makes the batches."""
+    steps_per_epoch: int | None = None
+    """Steps that each rank makes, whatever there is."""
+    steps_made: int = 0
+    """How many of them this process has made before, as a state has it."""
+    is_stepping: bool = False
+    """Whether Python makes batches or leaves samples out: only it knows then when all steps are."""
     tail: str | None = None
     position: str | None = None
     """Where in the epoch to begin, as a state has it."""

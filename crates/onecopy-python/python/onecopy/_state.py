@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from onecopy import _onecopy
+from onecopy._settings import Settings
 from onecopy.errors import Error, InvalidInputError, told
 
 VERSION = 1
 """Of the form of states."""
 
-_NUMBERS = ("epoch", "batch", "lanes", "groups", "window")
+_NUMBERS = ("epoch", "batch", "lanes", "groups", "window", "steps", "made")
 _TEXTS = ("position", "tail", "dataset")
 
 
@@ -26,11 +27,15 @@ class State:
     lanes: int | None = None
     groups: int | None = None
     window: int | None = None
+    steps: int | None = None
+    """``steps_per_epoch``, where it was given."""
+    made: int | None = None
+    """How many of these steps the process has made, where samples are not counted."""
     shuffle: tuple[int, int] | None = None
     tail: str | None = None
     dataset: str | None = None
     part: tuple[int, int] | None = None
-    """Which worker of how many, where the position is that of its lanes."""
+    """Which process of how many (workers of all ranks), where the position is that of its lanes."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -67,25 +72,21 @@ class State:
             raise _damaged("it does not say of which epoch it is")
         return cls(**read)
 
-    def check(
-        self,
-        order: _onecopy.Order,
-        shuffle: tuple[int, int] | None,
-        tail: str,
-        part: tuple[int, int, int, int],
-    ) -> None:
+    def check(self, now: "Progress") -> None:
         """Raise where the data or their order are others than those that the state is of."""
         if self.batch is None:
             return
+        order = now.order
         for name, before, found in (
             ("the dataset (names and lengths of its shards)", self.dataset, order.dataset),
-            ("shuffle (capacity and seed)", self.shuffle, shuffle),
+            ("shuffle (capacity and seed)", self.shuffle, now.shuffle),
             ("the global batch", self.batch, order.global_batch),
-            ("tail", self.tail, tail),
+            ("tail", self.tail, now.tail),
+            ("steps_per_epoch", self.steps, now.steps),
             ("the number of lanes", self.lanes, order.lanes),
             ("the number of lane groups", self.groups, order.groups),
             ("the window of a lane", self.window, order.window),
-            ("the worker", self.part, None if order.is_counted else part[2:]),
+            ("the process (which worker of all ranks, of how many)", self.part, now.process()),
         ):
             if before != found and not (before is None and self.position is None):
                 raise told(
@@ -108,22 +109,60 @@ class Progress:
     shuffle: tuple[int, int] | None
     tail: str
     part: tuple[int, int, int, int]
+    steps: int | None
+    """``steps_per_epoch``, where it was given."""
     begun_at: int
     """Behind how many samples of all ranks it began, where samples are counted."""
+    made: int
+    """How many steps of the epoch the process had made before."""
+    ledger: _onecopy.RunningLedger
     given: int = 0
     """Batches, or samples where nobody makes batches."""
+    passes: int = 1
+    """How often the shards were begun until the last of these."""
     is_over: bool = False
+
+    @classmethod
+    def of(cls, load: _onecopy.Load, settings: Settings) -> "Progress":
+        """Return that of an iteration which begins."""
+        order, position = load.order, settings.position
+        return cls(
+            epoch=settings.epoch,
+            order=order,
+            spots=load.spots,
+            shuffle=settings.shuffle,
+            tail=settings.tail or "short",
+            part=settings.part,
+            steps=settings.steps_per_epoch,
+            begun_at=int(position) if position and order.is_counted else 0,
+            made=settings.steps_made,
+            ledger=load.ledger,
+        )
 
     def received(self) -> None:
         """Note that one more was given."""
         self.given += 1
+        self.passes = self.ledger.passes()
         if self.spots is not None:
             self.spots.receive()
 
+    def process(self) -> tuple[int, int] | None:
+        """Return which process of how many this is, where the position is that of its lanes."""
+        rank, ranks, worker, workers = self.part
+        return None if self.order.is_counted else (rank * workers + worker, ranks * workers)
+
+    def has_all(self) -> bool:
+        """Say whether all steps are made that were asked for, where samples are not counted."""
+        return self.order.steps_here is not None and self.given >= self.order.steps_here
+
+    def is_fruitless(self) -> bool:
+        """Say whether a whole pass over the shards has given nothing."""
+        return self.ledger.passes() > self.passes + 1
+
     def is_short(self) -> bool:
-        """Say whether other ranks make more steps, because samples were left out here."""
+        """Say whether more steps are to be made, though samples were left out here."""
         _, ranks, worker, workers = self.part
-        if not self.order.is_counted or ranks == 1:
+        if not self.order.is_counted or (ranks == 1 and self.steps is None):
             return False
         first = self.begun_at // self.order.global_batch
         steps = range(first + (worker - first) % workers, self.order.totals[2], workers)
@@ -131,11 +170,11 @@ class Progress:
 
     def state(self) -> State:
         """Return where it stands."""
-        _, _, worker, workers = self.part
+        workers = self.part[3]
         order = self.order
         # Behind the last sample is the beginning of the next epoch.
         is_at_end = order.is_counted and self._position() == str(order.totals[1])
-        is_next = workers == 1 and (self.is_over or is_at_end)
+        is_next = workers == 1 and (self.is_over or is_at_end or self.has_all())
         return State(
             epoch=self.epoch + 1 if is_next else self.epoch,
             position=None if is_next else self._position(),
@@ -143,10 +182,12 @@ class Progress:
             lanes=order.lanes,
             groups=order.groups,
             window=order.window,
+            steps=self.steps,
+            made=None if is_next or order.steps_here is None else self.made + self.given,
             shuffle=self.shuffle,
             tail=self.tail,
             dataset=order.dataset,
-            part=None if order.is_counted or is_next else (worker, workers),
+            part=None if is_next else self.process(),
         )
 
     def _position(self) -> str:

@@ -12,6 +12,7 @@ from onecopy._arrays import Arrays
 from onecopy._collate import Collator
 from onecopy._onecopy import RunningLedger
 from onecopy._options import Tail
+from onecopy._state import Progress
 from onecopy.errors import (
     CorruptError,
     Error,
@@ -74,12 +75,21 @@ class Context:
     """Whether samples may be left out."""
     load: _onecopy.Load
     ledger: RunningLedger
+    progress: Progress | None = None
 
     def leave_out(self, error: Error) -> None:
         """Raise ``error``, or count it, as the loader's ``on_error`` and ``max_skipped`` say."""
         answer = self.load.ask(error)
         if answer == "raise":
             raise error
+        if self.progress is not None and self.progress.is_fruitless():
+            raise told(
+                NotFoundError,
+                "find samples in",
+                "all shards that this process reads",
+                "all of them were left out, and reading them again would give none",
+                'end at the first error with on_error="raise"',
+            ) from error
         spent = self.ledger.skipped(error.kind)
         if spent is not None:
             before, hint = spent

@@ -50,11 +50,13 @@ class LoaderIterator(Iterator[Any]):
     def _start(self, begun: Pass) -> None:
         chain, load = begun.chain, begun.load
         self._load, self._progress = load, begun.progress
-        self._is_filling = chain.settings.on_error != "raise" and chain.settings.part[1] > 1
+        settings = chain.settings
+        is_given_out = settings.part[1] > 1 or settings.steps_per_epoch is not None
+        self._is_filling = settings.on_error != "raise" and is_given_out
         self._last: Any = None
         self._is_closed = False
         # Generators hold the load and never this object: no cycle, so that leaving a loop ends it.
-        self._stream = stream_of(chain, load)
+        self._stream = stream_of(chain, load, begun.progress)
 
     def __iter__(self) -> "LoaderIterator":
         return self
@@ -63,7 +65,7 @@ class LoaderIterator(Iterator[Any]):
         _onecopy.check_not_asking()
         try:
             with self._turn:
-                given = next(self._stream)
+                given = self._next()
                 self._progress.received()
                 if self._is_filling:
                     self._last = given
@@ -88,6 +90,12 @@ class LoaderIterator(Iterator[Any]):
         self._start(begin())
         return next(self)
 
+    def _next(self) -> Any:
+        if self._progress.has_all():
+            # The engine goes on where samples may be left out of what it has given.
+            raise StopIteration
+        return next(self._stream)
+
     @property
     def ledger(self) -> Ledger:
         """What happened until now."""
@@ -108,13 +116,14 @@ class LoaderIterator(Iterator[Any]):
         _steps.log_waiting()
 
 
-def stream_of(chain: Chain, load: _onecopy.Load) -> Iterator[Any]:
+def stream_of(chain: Chain, load: _onecopy.Load, progress: Progress | None = None) -> Iterator[Any]:
     """Give what ``chain`` makes of what ``load`` gives."""
     context = Context(
         arrays=chosen(chain.library),
         is_choosing=chain.settings.on_error != "raise",
         load=load,
         ledger=load.ledger,
+        progress=progress,
     )
     stream: Iterator[Any] = _steps.samples(load, context, chain.is_array_field)
     if chain.functions:

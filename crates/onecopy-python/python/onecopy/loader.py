@@ -28,11 +28,11 @@ class Loader(Access, Iterable[Any]):
 
     When torch has been imported, a loader is a ``torch.utils.data.IterableDataset``. Ranks of
     ``torch.distributed`` or torchrun divide each step among themselves, which needs an ``index=``
-    (see :func:`open`); so do workers of a ``DataLoader``, which take turns, batch by batch, or,
-    without an index, divide the shards. Both are looked up when iteration starts. Give batches
-    ready made: ``DataLoader(loader, batch_size=None)``. A worker is another process, to which each
-    batch is copied: onecopy decodes on threads, so ``num_workers=0`` or iterating without a
-    ``DataLoader`` is faster.
+    or ``steps_per_epoch=`` (see :func:`open`); so do workers of a ``DataLoader``, which take turns
+    batch by batch. Without an index shards are divided. Both are looked up when iteration starts.
+    Give batches ready made: ``DataLoader(loader, batch_size=None)``. A worker is another process,
+    to which each batch is copied: onecopy decodes on threads, so ``num_workers=0`` or iterating
+    without a ``DataLoader`` is faster.
 
     Samples are dicts: ``"__key__"`` and ``"__shard__"`` are strings, every other entry is a field,
     ``bytes`` until :meth:`decode`.
@@ -184,7 +184,8 @@ class Loader(Access, Iterable[Any]):
             Where data, ranks and batches do not go together, with what to do.
         """
         chain = self._chain_of(self._epoch, self._state)
-        return plan.of(*_onecopy.plan(chain.divided()[0]))
+        settings, _ = chain.divided()
+        return plan.of(*_onecopy.plan(settings), settings.steps_per_epoch)
 
     def _chain_of(self, epoch: int, state: State | None) -> Chain:
         """Return what is read in the epoch, by this process, from ``state`` on."""
@@ -203,27 +204,17 @@ class Loader(Access, Iterable[Any]):
                 settings, lanes=kept.lanes, lane_groups=kept.groups, window=kept.window
             )
         if state is not None and state.position is not None:
-            settings = replace(settings, position=state.position)
+            settings = replace(settings, position=state.position, steps_made=state.made or 0)
         return replace(self._chain, settings=settings)
 
     def _begin(self, state: State | None = None) -> Pass:
         """Begin the next epoch, or go on with that of ``state``."""
         chain = self._chain_of(self._epoch, state)
-        settings = chain.settings
-        part, position = settings.part, settings.position
-        load = _onecopy.Load(chain.divided()[0])
-        tail = chain.divided()[0].tail or "short"
-        progress = Progress(
-            epoch=settings.epoch,
-            order=load.order,
-            spots=load.spots,
-            shuffle=settings.shuffle,
-            tail=tail,
-            part=part,
-            begun_at=int(position) if position and load.order.is_counted else 0,
-        )
+        settings, _ = chain.divided()
+        load = _onecopy.Load(settings)
+        progress = Progress.of(load, settings)
         if state is not None:
-            state.check(load.order, settings.shuffle, tail, part)
+            state.check(progress)
         self._epoch += 1
         self._progress = progress
         self._ledger = (os.getpid(), load.ledger)

@@ -8,7 +8,8 @@ from typing import Any
 class Plan:
     """What is known of a run of this process before the first byte of the data is read.
 
-    ``steps`` and what follows it are None where there is no index.
+    ``steps`` and what follows it are None where there is no index, but for ``steps`` that were
+    asked for.
     """
 
     global_batch: int
@@ -40,7 +41,12 @@ class Plan:
 
     def __str__(self) -> str:
         coverage = "samples are not counted: make an index to know steps and coverage"
-        if self.steps is not None:
+        if self.steps is not None and self.samples is None:
+            coverage = (
+                f"{self.steps} steps of {self.global_batch} samples; samples are not counted: make "
+                "an index to know coverage"
+            )
+        elif self.steps is not None:
             coverage = (
                 f"{self.steps} steps of {self.global_batch} samples; of {self.dataset_samples} "
                 f"samples {self.padded} come twice and {self.dropped} do not come"
@@ -52,11 +58,11 @@ class Plan:
         )
 
 
-def of(order: Any, numbers: list[int]) -> Plan:
-    """Return what the engine says of a run as a plan."""
+def of(order: Any, numbers: list[int], asked: int | None) -> Plan:
+    """Return what the engine says of a run as a plan. ``asked`` are steps that were asked for."""
     lanes_here, size, ranges, _, pool_bytes, batch_bytes = numbers
     dataset_samples, samples, steps, padded, dropped = (
-        order.totals if order.is_counted else (None,) * 5
+        order.totals if order.is_counted else (None, None, asked, None, None)
     )
     return Plan(
         global_batch=order.global_batch,

@@ -49,6 +49,12 @@ impl Filled {
         self.rows.is_empty()
     }
 
+    /// Behind the number of the last good sample; none where none is.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        self.rows.last().map(|row| row.number + 1)
+    }
+
     /// Whether every slot is good, so that the memory is the batch as it stands.
     pub(super) fn is_whole(&self) -> bool {
         self.rows.len() == self.slots
@@ -56,14 +62,13 @@ impl Filled {
 
     /// The memory as a batch, without moving a byte. Only for a block that is whole.
     pub(super) fn into_batch(self, is_batched: bool) -> Batch {
-        let len = self.rows.len();
+        let (len, end) = (self.rows.len(), self.end().unwrap_or(0));
         let columns = self
             .columns
             .iter()
             .zip(self.memory)
             .map(|(plan, memory)| (plan.name.clone(), column(plan, memory, len, is_batched)))
             .collect();
-        let end = self.rows.last().map_or(0, |row| row.number + 1);
         let (keys, shards) = self
             .rows
             .into_iter()

@@ -28,6 +28,12 @@ impl Picked {
         Ok(Self { sample, chosen })
     }
 
+    /// See [`Sample::number`].
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.sample.number
+    }
+
     /// What a block of samples like this one would be, from the headers of its fields.
     ///
     /// # Errors

@@ -141,6 +141,13 @@ impl Report {
         counts(f, "warnings", &warnings, &self.warnings)?;
         let verified = self.verified.values().sum::<u64>().to_string();
         counts(f, "verified objects", &verified, &self.verified)?;
+        if self.passes > 1 {
+            writeln!(
+                f,
+                "  passes            the shards were begun {} times, so that samples came more than once",
+                self.passes
+            )?;
+        }
         for fallback in &self.fallbacks {
             writeln!(
                 f,

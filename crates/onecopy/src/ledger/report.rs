@@ -126,6 +126,8 @@ pub struct Report {
     pub samples: u64,
     /// Batches handed to the consumer.
     pub batches: u64,
+    /// How often the shards were begun: more than once where steps are given out that need more than they have.
+    pub passes: u64,
     /// Wall-clock time.
     pub seconds: f64,
     /// CPU time of this process, user and system.
@@ -173,6 +175,7 @@ pub(super) struct Figures {
     pub(super) payload_bytes: u64,
     pub(super) samples: u64,
     pub(super) batches: u64,
+    pub(super) passes: u64,
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
     pub(super) first_batch_seconds: f64,
@@ -202,6 +205,7 @@ impl Report {
             payload_bytes: figures.payload_bytes,
             samples: figures.samples,
             batches: figures.batches,
+            passes: figures.passes,
             seconds: figures.seconds,
             cpu_seconds: figures.cpu_seconds,
             first_batch_seconds: figures.first_batch_seconds,

@@ -71,6 +71,8 @@ pub struct Ledger {
     payload_bytes: AtomicU64,
     samples: AtomicU64,
     batches: AtomicU64,
+    /// Passes over the shards that ended before what was handed on last.
+    passes: AtomicU64,
     first_batch_nanos: AtomicU64,
     finished_nanos: AtomicU64,
     finished_cpu_nanos: AtomicU64,
@@ -98,6 +100,7 @@ impl Ledger {
             payload_bytes: AtomicU64::new(0),
             samples: AtomicU64::new(0),
             batches: AtomicU64::new(0),
+            passes: AtomicU64::new(0),
             first_batch_nanos: AtomicU64::new(0),
             finished_nanos: AtomicU64::new(0),
             finished_cpu_nanos: AtomicU64::new(0),
@@ -143,6 +146,17 @@ impl Ledger {
     pub fn delivered_batch(&self) {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.mark_first();
+    }
+
+    /// Notes that the shards were begun once more for what is handed on.
+    pub fn passed(&self) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the shards were begun for what was handed on so far.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        1 + self.passes.load(Ordering::Relaxed)
     }
 
     /// Notes that the first result is there; later calls change nothing.
@@ -313,6 +327,7 @@ impl Ledger {
             payload_bytes: load(&self.payload_bytes),
             samples: load(&self.samples),
             batches: load(&self.batches),
+            passes: self.passes(),
             seconds: if finished {
                 seconds(&self.finished_nanos)
             } else {

@@ -9,7 +9,7 @@ use super::{Catalog, Load, Loader, cores, shown};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
 use crate::error::Result;
 use crate::ledger::{Ledger, OpenHop};
-use crate::pipeline::{LaneWork, Work};
+use crate::pipeline::{LaneWork, Steps, Work};
 use crate::sync::Arc;
 
 /// What is known before anything is read.
@@ -41,9 +41,10 @@ impl Loader {
             epoch: self.epoch,
             shuffle: self.shuffle.map(|wish| (wish.capacity as u64, wish.seed)),
             window: self.window,
-            batch: self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64),
+            batch: self.step_samples(),
             position: self.position.clone(),
             choices: &self.choices,
+            steps: self.steps.map(|steps| (steps, self.steps_made)),
         };
         let plan = wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
             catalog.find_starts(counted, shards)
@@ -87,6 +88,7 @@ impl Loader {
             Arc::clone(&lock),
             &ledger,
         )?;
+        let step = self.step_samples();
         let mut options = self.options;
         options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes);
         let work = Work {
@@ -100,6 +102,11 @@ impl Loader {
             decode_threads: self.config.decode_threads.unwrap_or_else(cores).max(1),
             options,
             limit: self.limit,
+            steps: plan.order.steps_here.map(|left| Steps {
+                left,
+                samples: step,
+                is_outside: self.is_stepped_outside,
+            }),
             hop,
             ledger: Arc::clone(&ledger),
         };

@@ -54,6 +54,9 @@ pub struct Loader {
     groups: Option<u64>,
     window: Option<u64>,
     step: Option<u64>,
+    steps: Option<u64>,
+    steps_made: u64,
+    is_stepped_outside: bool,
     tail: Option<Tail>,
     counted: Option<Counted>,
     index: Option<String>,
@@ -82,6 +85,9 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         groups: None,
         window: None,
         step: None,
+        steps: None,
+        steps_made: 0,
+        is_stepped_outside: false,
         tail: None,
         counted: None,
         index: None,
@@ -154,7 +160,7 @@ impl Loader {
     }
 
     /// Reads only what is for one rank and worker: all of them together read the whole, each sample once. More than one rank
-    /// needs [`Loader::counted`]; without it each shard goes to one worker.
+    /// needs [`Loader::counted`] or [`Loader::steps_per_epoch`]; without counts each shard goes to one process.
     pub fn part(mut self, part: Part) -> Self {
         self.part = part;
         self
@@ -179,6 +185,28 @@ impl Loader {
     /// [`Loader::batch`] was told, or one.
     pub fn step(mut self, samples: Option<u64>) -> Self {
         self.step = samples;
+        self
+    }
+
+    /// How many steps each rank makes in an epoch, batches or single samples; none goes by what there is. Where there is less,
+    /// the shards of each process (or, where samples are counted, of all) are begun again, and samples come more than once; what
+    /// is not reached does not come.
+    pub fn steps_per_epoch(mut self, steps: Option<u64>) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// How many of [`Loader::steps_per_epoch`] this process has made of the epoch, where it goes on in its midst and samples are
+    /// not counted.
+    pub fn steps_made(mut self, steps: u64) -> Self {
+        self.steps_made = steps;
+        self
+    }
+
+    /// Whether whoever receives samples leaves some of them out, or makes the batches: only they know then when all steps are made,
+    /// and end the load.
+    pub fn steps_outside(mut self, is_outside: bool) -> Self {
+        self.is_stepped_outside = is_outside;
         self
     }
 
@@ -230,6 +258,7 @@ impl Loader {
             lanes: Some(1),
             counted: None,
             index: None,
+            steps: None,
             ..self
         };
         in_order.start(Work::buffers)
@@ -265,6 +294,11 @@ impl Loader {
         let is_counted = self.counted.is_some() || self.index.is_some();
         plan.is_dropping_last = !is_counted && self.tail_wanted() == Tail::Drop;
         self.start(|work, network| work.batches(network, plan, on_error))
+    }
+
+    /// Samples of a step of one rank.
+    fn step_samples(&self) -> u64 {
+        self.step.unwrap_or(self.plan.size.unwrap_or(1) as u64)
     }
 
     fn tail_wanted(&self) -> Tail {

@@ -31,11 +31,18 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
-    fn drop(&mut self) {
+impl Crew {
+    /// Tells everybody to end, and waits for nobody.
+    pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         self.fetcher.abort();
         self.budget.stop();
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; whoever waited for it was told, too.
             let _panic = thread.join();

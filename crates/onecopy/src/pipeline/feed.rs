@@ -45,15 +45,24 @@ pub enum Piece {
 #[derive(Debug)]
 pub struct Feed {
     announced: mpsc::UnboundedReceiver<Announced>,
+    /// Lets the fetcher begin one more pass.
+    passes: mpsc::UnboundedSender<()>,
     leased: Arc<AtomicU64>,
     is_finished: bool,
     ledger: Arc<Ledger>,
 }
 
 impl Feed {
-    pub(super) fn new(announced: mpsc::UnboundedReceiver<Announced>, ledger: &Arc<Ledger>) -> Self {
+    pub(super) fn new(
+        announced: mpsc::UnboundedReceiver<Announced>,
+        passes: mpsc::UnboundedSender<()>,
+        ledger: &Arc<Ledger>,
+    ) -> Self {
+        // The second pass may be read ahead while the first one is taken.
+        let _reads_no_pass = passes.send(());
         Self {
             announced,
+            passes,
             leased: Arc::new(AtomicU64::new(0)),
             is_finished: false,
             ledger: Arc::clone(ledger),
@@ -155,6 +164,13 @@ impl ShardBytes {
         }
     }
 
+    /// Lets the fetcher begin one more pass: one is taken, and one is read ahead, at most. Without that bound shards of no
+    /// bytes, which take no memory, would be announced without end.
+    pub(super) fn allow_pass(&self) {
+        // It is gone where the load was stopped.
+        let _stopped = self.0.borrow().feed.passes.send(());
+    }
+
     /// Passes over what was not taken.
     ///
     /// # Errors
@@ -197,7 +213,7 @@ mod tests {
     #[test]
     fn an_end_that_nobody_announced_is_none() {
         let (announce, announced) = mpsc::unbounded_channel();
-        let mut feed = Feed::new(announced, &Ledger::unread());
+        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread());
         let (answer, receiver) = oneshot::channel();
         announce.send(Announced::Range(receiver, 1)).unwrap();
         drop(answer);
@@ -209,7 +225,7 @@ mod tests {
     #[test]
     fn an_announced_end_is_one_for_good() {
         let (announce, announced) = mpsc::unbounded_channel();
-        let mut feed = Feed::new(announced, &Ledger::unread());
+        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread());
         announce.send(Announced::Finished).unwrap();
         drop(announce);
         assert!(feed.next().unwrap().is_none());

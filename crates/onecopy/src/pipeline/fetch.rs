@@ -4,14 +4,16 @@
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::cutter::Cutter;
 use super::feed::Announced;
 use super::lengths::LengthsAhead;
 use super::runs::{Asked, Open, Runs, Shard, whole};
+use super::stretch::Stretch;
 use crate::buffer::{Pool, Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
 use crate::sample::Extent;
-use crate::size::{PAGE, to_usize};
+use crate::size::to_usize;
 use crate::store::{Filled, Object, Source, Taker};
 use crate::sync::{Arc, Mutex};
 
@@ -33,6 +35,9 @@ pub(super) struct Fetcher {
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) parts: Vec<(Source, Extent)>,
+    /// What it wants then, once for each pass that is let begin; nothing where each sample comes once.
+    pub(super) again: Arc<[Stretch]>,
+    pub(super) passes: mpsc::UnboundedReceiver<()>,
     /// Memory of its own, so that no lane waits for what others hold.
     pub(super) pool: Pool,
     pub(super) announce: mpsc::UnboundedSender<Announced>,
@@ -54,49 +59,8 @@ struct Leasing {
 /// The load was stopped: nobody listens any more.
 struct Stopped;
 
-/// Cuts slabs into the memory of ranges, so that neighbouring ranges of a shard are neighbours in memory and small
-/// objects share a slab.
-struct Cutter {
-    pool: Pool,
-    rest: Slab,
-    /// Memory taken out of the pool so far, the unused ends of slabs included.
-    leased_bytes: u64,
-}
-
-impl Cutter {
-    /// Memory of exactly `len` bytes, which is at most a slab.
-    async fn take(&mut self, len: usize) -> Result<Slab> {
-        if self.rest.len() < len {
-            // The old rest goes back first: holding it while waiting could starve a pool of one slab.
-            self.leased_bytes += self.rest.len() as u64;
-            self.rest = Slab::heap(0);
-            self.rest = self.pool.lease().await?;
-        }
-        self.leased_bytes += len as u64;
-        Ok(self.rest.split_to(len))
-    }
-
-    /// Starts the next object at a page border: O_DIRECT and DMA want that. Slabs are whole pages, so what is left of
-    /// one tells where its border is.
-    fn align(&mut self) {
-        let padding = self.rest.len() % PAGE;
-        self.leased_bytes += padding as u64;
-        drop(self.rest.split_to(padding));
-    }
-
-    /// Takes back the end of what was taken last, if it is that: an object may be shorter than its first range.
-    fn give_back(&mut self, tail: Slab) {
-        let len = tail.len() as u64;
-        let rest = std::mem::replace(&mut self.rest, Slab::heap(0));
-        match tail.join(rest) {
-            Ok(joined) => {
-                self.rest = joined;
-                self.leased_bytes -= len;
-            }
-            Err((_tail, rest)) => self.rest = rest,
-        }
-    }
-}
+/// What is read in each pass behind the first, and the word that one more may begin.
+type Passes = (Arc<[Stretch]>, mpsc::UnboundedReceiver<()>);
 
 impl Fetcher {
     /// Reads what each lane wants, one after the other, announcing every range before it is there. Ends early once nobody
@@ -123,7 +87,7 @@ impl Fetcher {
                 announce: wanted.announce,
                 asking: asking.clone(),
             };
-            leasing.spawn(one.run(wanted.parts));
+            leasing.spawn(one.run(wanted.parts, (wanted.again, wanted.passes)));
         }
         drop(asking);
         runs.run(asked).await;
@@ -132,40 +96,59 @@ impl Fetcher {
 }
 
 impl Leasing {
-    /// Leases memory for all ranges of all `parts`, in order.
-    async fn run(self, parts: Vec<(Source, Extent)>) {
+    /// Leases memory for all ranges of all `parts`, in order, and then for those of each pass that follows.
+    async fn run(self, parts: Vec<(Source, Extent)>, passes: Passes) {
         let mut firsts = JoinSet::new();
         // Where the load was stopped, nobody waits for what still comes in.
-        if let Ok(()) = self.lease(parts, &mut firsts).await {
+        if let Ok(()) = self.passes(parts, passes, &mut firsts).await {
             drop(self);
             while firsts.join_next().await.is_some() {}
         }
     }
 
+    async fn passes(
+        &self,
+        mut parts: Vec<(Source, Extent)>,
+        (again, mut allowed): Passes,
+        firsts: &mut JoinSet<()>,
+    ) -> Result<(), Stopped> {
+        let mut cutter = Cutter::new(self.pool.clone());
+        loop {
+            self.lease(parts, !again.is_empty(), &mut cutter, firsts)
+                .await?;
+            if again.is_empty() {
+                return self.announce(Announced::Finished);
+            }
+            allowed.recv().await.ok_or(Stopped)?;
+            parts = again.iter().map(Stretch::part).collect();
+        }
+    }
+
+    /// One pass; what follows it has no end that is known, where it `is_repeating`.
     async fn lease(
         &self,
         parts: Vec<(Source, Extent)>,
+        is_repeating: bool,
+        cutter: &mut Cutter,
         firsts: &mut JoinSet<()>,
     ) -> Result<(), Stopped> {
-        let mut cutter = Cutter {
-            pool: self.pool.clone(),
-            rest: Slab::heap(0),
-            leased_bytes: 0,
-        };
         let mut ahead = LengthsAhead::of(parts, (LENGTHS_AHEAD / self.lanes).max(1));
         while let Some((source, extent)) = ahead.next().await {
             // All lanes have about as much before them.
-            let later_bytes = ahead.later_bytes().saturating_mul(self.lanes as u64);
-            let shard = self.begin(source, extent, &mut cutter, firsts).await?;
+            let later_bytes = match is_repeating {
+                true => u64::MAX,
+                false => ahead.later_bytes().saturating_mul(self.lanes as u64),
+            };
+            let shard = self.begin(source, extent, cutter, firsts).await?;
             if let Some((shard, offset)) = shard {
-                self.shard(&shard, (offset, extent), later_bytes, &mut cutter)
+                self.shard(&shard, (offset, extent), later_bytes, cutter)
                     .await?;
             }
             while firsts.try_join_next().is_some() {}
             cutter.align();
             self.announce(Announced::End)?;
         }
-        self.announce(Announced::Finished)
+        Ok(())
     }
 
     fn announce(&self, what: Announced) -> Result<(), Stopped> {

@@ -3,102 +3,15 @@
 use std::collections::VecDeque;
 
 use super::feed::{Feed, ShardBytes};
+use super::stretch::{LaneWork, NOTHING, Spot, Stretch, Take};
 use crate::buffer::copy;
 use crate::config::OnError;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::sample::order::Windows;
-use crate::sample::{Extent, Sample, SampleOptions, SampleReader};
+use crate::sample::{Sample, SampleOptions, SampleReader};
 use crate::size::to_usize;
-use crate::store::Source;
 use crate::sync::{Arc, AtomicU64, Ordering};
-
-/// Samples of one shard that are read in one go.
-#[derive(Debug, Clone)]
-pub struct Stretch {
-    /// The shard.
-    pub source: Source,
-    /// Which of its bytes.
-    pub extent: Extent,
-    /// Which of the samples in it: by turns some are passed over, and some taken.
-    pub takes: Vec<Take>,
-    /// Whether nothing may follow those.
-    pub is_last: bool,
-}
-
-/// Neighbouring samples of a stretch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Take {
-    /// So many are passed over first: nobody knows where those behind them begin, or they are too few to be worth a request.
-    pub skip: u64,
-    /// So many follow, and not one less; none takes all that come.
-    pub take: Option<u64>,
-}
-
-/// Neither passes over nor takes anything.
-const NOTHING: Take = Take {
-    skip: 0,
-    take: Some(0),
-};
-
-impl Stretch {
-    /// All of a shard, however much that is.
-    #[must_use]
-    pub fn whole(source: Source) -> Self {
-        Self {
-            source,
-            extent: Extent::WHOLE,
-            takes: vec![Take {
-                skip: 0,
-                take: None,
-            }],
-            is_last: false,
-        }
-    }
-
-    /// How many bytes of the shard are read, where that is known.
-    #[must_use]
-    pub fn len_bytes(&self) -> Option<u64> {
-        let end = self.extent.end.or(self.source.object.len_bytes)?;
-        Some(end.saturating_sub(self.extent.start))
-    }
-}
-
-/// Where a lane stands: which window its samples leave from, where that begins, and how many have left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spot {
-    /// Which of the lane's stretches the window begins in; as many as there are at the lane's end.
-    pub stretch: u64,
-    /// Where in the shard it begins, in bytes.
-    pub offset: u64,
-    /// So many samples behind that.
-    pub skip: u64,
-    /// Which window it is.
-    pub window: u64,
-    /// How many samples it holds; 0 where none was read yet, so that it holds what its windows say.
-    pub len: u64,
-    /// How many of them have left.
-    pub given: u64,
-}
-
-/// What a lane has to do.
-#[derive(Debug)]
-pub struct LaneWork {
-    /// What it reads: from the beginning of the window of its spot on.
-    pub stretches: Vec<Stretch>,
-    /// The order in which its samples leave.
-    pub windows: Windows,
-    /// Where it stands when it begins.
-    pub spot: Spot,
-}
-
-impl LaneWork {
-    /// How many bytes it reads, where all lengths are known.
-    #[must_use]
-    pub fn len_bytes(&self) -> Option<u64> {
-        self.stretches.iter().map(Stretch::len_bytes).sum()
-    }
-}
 
 /// What all lanes have in common.
 #[derive(Debug, Clone)]
@@ -139,6 +52,7 @@ pub(super) struct Lane {
     /// See [`Feed::leased`].
     leased: Arc<AtomicU64>,
     stretches: std::vec::IntoIter<Stretch>,
+    again: Arc<[Stretch]>,
     /// So many stretches were begun, those included that came before what is to be done here.
     begun: u64,
     open: Option<OpenStretch>,
@@ -174,6 +88,7 @@ impl Lane {
             leased,
             begun: work.spot.stretch,
             stretches: work.stretches.into_iter(),
+            again: work.again,
             open: None,
             windows: work.windows,
             reading,
@@ -199,7 +114,15 @@ impl Lane {
         self.limited_to
     }
 
-    /// The next sample that leaves. None at the end of the lane.
+    /// Begins the next pass, behind the end of the one before.
+    pub(super) fn begin_again(&mut self) {
+        let again: Vec<Stretch> = self.again.iter().cloned().collect();
+        self.stretches = again.into_iter();
+        self.is_over = false;
+        self.bytes.allow_pass();
+    }
+
+    /// The next sample that leaves. None at the end of the lane, or of its pass.
     ///
     /// Where memory has no room for a window, it is cut short if it may; else its samples are copied out of the pool.
     pub(super) fn next(&mut self) -> Result<Option<Sample>> {
@@ -326,10 +249,19 @@ impl Lane {
         if self.is_over {
             return Ok(false);
         }
-        let (Some(object), Some(stretch)) = (self.bytes.begin()?, self.stretches.next()) else {
+        let stretch = self.stretches.next();
+        // Behind the end of a pass the bytes of the next one follow, and not their end.
+        let is_last = stretch.is_none() && self.again.is_empty();
+        let object = if stretch.is_some() || is_last {
+            self.bytes.begin()?
+        } else {
+            None
+        };
+        let (Some(object), Some(stretch)) = (object, stretch) else {
             self.is_over = true;
             self.next_at = Spot {
                 stretch: self.begun,
+                window: self.next_at.window,
                 ..Spot::default()
             };
             return Ok(false);

@@ -15,20 +15,26 @@
 
 mod budget;
 mod crew;
+mod cutter;
 mod decode_pool;
 mod feed;
 mod fetch;
 mod lane;
 mod lengths;
+mod passes;
+mod plain;
 mod run_len;
 mod running;
 mod runs;
 mod sample_stage;
 mod spots;
+mod stretch;
 mod turns;
 
 pub use feed::{Feed, Piece};
-pub use lane::{LaneWork, Spot, Stretch, Take};
-pub use running::{Batches, Buffers, Next, Samples, Work};
+pub use passes::Steps;
+pub use plain::{Buffers, Samples};
+pub use running::{Batches, Next, Work};
 pub use spots::Spots;
+pub use stretch::{LaneWork, Spot, Stretch, Take};
 pub use turns::Turns;

@@ -10,9 +10,12 @@ use super::crew::Crew;
 use super::decode_pool;
 use super::feed::Feed;
 use super::fetch::{Fetcher, Wanted};
-use super::lane::{LaneWork, Reading};
+use super::lane::Reading;
+use super::passes::{Passes, Steps};
+use super::plain::{Buffers, Samples};
 use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket};
 use super::spots::{Mark, Spots};
+use super::stretch::{LaneWork, Stretch};
 use super::turns::Turns;
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
@@ -20,7 +23,7 @@ use crate::config::OnError;
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
-use crate::sample::{Sample, SampleOptions, note_skip};
+use crate::sample::{SampleOptions, note_skip};
 use crate::size::to_usize;
 use crate::sync::{Arc, AtomicBool, channel, spawn};
 
@@ -53,6 +56,8 @@ pub struct Work {
     pub options: SampleOptions,
     /// Samples to read at most.
     pub limit: Option<u64>,
+    /// Steps to make, whatever is left out; none ends with the data.
+    pub steps: Option<Steps>,
     /// The hop that the store's reads count on.
     pub hop: OpenHop,
     /// Where it all is counted.
@@ -66,15 +71,15 @@ impl Work {
         let mut wanted = Vec::with_capacity(self.lanes.len());
         for (work, pool) in self.lanes.drain(..) {
             let (announce, announced) = mpsc::unbounded_channel();
-            let parts = work.stretches.iter();
+            let (allow, passes) = mpsc::unbounded_channel();
             wanted.push(Wanted {
-                parts: parts
-                    .map(|stretch| (stretch.source.clone(), stretch.extent))
-                    .collect(),
+                parts: work.stretches.iter().map(Stretch::part).collect(),
+                again: Arc::clone(&work.again),
+                passes,
                 pool,
                 announce,
             });
-            lanes.push((Feed::new(announced, &self.ledger), work));
+            lanes.push((Feed::new(announced, allow, &self.ledger), work));
         }
         let fetcher = Fetcher {
             range_bytes: self.range_bytes,
@@ -120,8 +125,10 @@ impl Work {
             samples: sender,
             ledger: Arc::clone(&self.ledger),
         };
-        self.stage(&mut crew, lanes, None, Box::new(sink))?;
+        self.limit_to(self.steps);
+        let passes = self.stage(&mut crew, lanes, None, Box::new(sink))?;
         Ok(Samples {
+            passes,
             samples,
             is_over: false,
             ledger: self.ledger,
@@ -145,6 +152,12 @@ impl Work {
         let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)?;
         crew.threads.extend(decoders);
         let (sender, tickets) = channel::unbounded();
+        if on_error == OnError::Raise {
+            // Nothing is left out, so what is to be read is known.
+            self.limit_to(self.steps);
+        }
+        let steps = self.steps.filter(|steps| !steps.is_outside);
+        let left = steps.map(|steps| steps.left);
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
         let is_choosing = on_error != OnError::Raise && plan.block_len() > 1;
         // As much as one sample may take of the pool.
@@ -160,13 +173,16 @@ impl Work {
             ledger: Arc::clone(&self.ledger),
             open: None,
             usual_bytes: 0,
+            taken: 0,
             opening: is_choosing.then(|| Opening::new(held_bytes)),
             hold: self.ledger.hop(Hop::Hold),
         };
         let (marks, spots) = Spots::new(&lanes, self.turns);
-        self.stage(&mut crew, lanes, marks, Box::new(sink))?;
+        let passes = self.stage(&mut crew, lanes, marks, Box::new(sink))?;
         Ok(Batches {
             spots,
+            passes,
+            left,
             tickets,
             open: None,
             assembler,
@@ -179,14 +195,21 @@ impl Work {
         })
     }
 
-    /// Starts the sample thread.
+    /// Reads no more than the samples of `steps`.
+    fn limit_to(&mut self, steps: Option<Steps>) {
+        let both = self.limit.into_iter().chain(steps.map(Steps::samples));
+        self.limit = both.min();
+    }
+
+    /// Starts the sample thread; tells where its passes end.
     fn stage(
         &mut self,
         crew: &mut Crew,
         lanes: Vec<(Feed, LaneWork)>,
         marks: Option<channel::Sender<Mark>>,
         sink: Box<dyn Sink>,
-    ) -> Result<()> {
+    ) -> Result<Passes> {
+        let (ends, passes) = channel::unbounded();
         let sink = match self.limit {
             Some(left) => Box::new(Limited { sink, left }),
             None => sink,
@@ -203,64 +226,13 @@ impl Work {
                 ledger: Arc::clone(&self.ledger),
             },
             marks,
+            ends,
             is_stopped: Arc::clone(&crew.is_stopped),
             is_complete: Arc::clone(&crew.is_complete),
             sink,
         };
         crew.threads.push(spawn("sample", move || stage.run())?);
-        Ok(())
-    }
-}
-
-/// Shards' bytes, in order.
-#[derive(Debug)]
-pub struct Buffers {
-    feed: Feed,
-    _crew: Crew,
-}
-
-impl Buffers {
-    /// The next pieces.
-    pub fn feed(&mut self) -> &mut Feed {
-        &mut self.feed
-    }
-}
-
-/// Samples, in order.
-#[derive(Debug)]
-pub struct Samples {
-    samples: channel::Receiver<Result<Sample>>,
-    is_over: bool,
-    ledger: Arc<Ledger>,
-    crew: Crew,
-}
-
-impl Iterator for Samples {
-    type Item = Result<Sample>;
-
-    fn next(&mut self) -> Option<Result<Sample>> {
-        let start = Instant::now();
-        let next = self.samples.recv();
-        self.ledger.waited(Wait::Consumer, start.elapsed());
-        match next {
-            Ok(Ok(sample)) => {
-                self.ledger.delivered_samples(1);
-                return Some(Ok(sample));
-            }
-            Ok(Err(error)) => {
-                self.is_over = true;
-                self.ledger.finish();
-                return Some(Err(error));
-            }
-            Err(channel::RecvError) => {}
-        }
-        self.ledger.finish();
-        let is_told = std::mem::replace(&mut self.is_over, true);
-        if is_told {
-            None
-        } else {
-            self.crew.check_end().err().map(Err)
-        }
+        Ok(Passes::new(passes, &self.ledger))
     }
 }
 
@@ -279,6 +251,9 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Batches {
     spots: Option<Spots>,
+    passes: Passes,
+    /// Batches that are still to come, where their number is given out.
+    left: Option<u64>,
     tickets: channel::Receiver<Result<Ticket>>,
     /// The block whose jobs are being waited for, with what they have reported.
     open: Option<(Ticket, Vec<Done>)>,
@@ -306,6 +281,8 @@ impl Batches {
                 if let Some(spots) = &self.spots {
                     spots.pass(batch.end);
                 }
+                self.passes.hand_over(batch.end);
+                self.left = self.left.map(|left| left.saturating_sub(1));
                 self.ledger.delivered_samples(batch.len as u64);
                 if batch.is_batched {
                     self.ledger.delivered_batch();
@@ -313,7 +290,11 @@ impl Batches {
                     self.ledger.mark_first();
                 }
             }
-            Ok(Next::End) => self.ledger.finish(),
+            Ok(Next::End) => {
+                // Where steps are counted, the stages would go on.
+                self.crew.stop();
+                self.ledger.finish();
+            }
             Ok(Next::NotYet) => {}
             Err(_) => {
                 self.has_failed = true;
@@ -336,7 +317,7 @@ impl Batches {
     }
 
     fn step(&mut self, deadline: Instant) -> Result<Next> {
-        if self.has_failed {
+        if self.has_failed || self.left == Some(0) {
             return Ok(Next::End);
         }
         loop {
@@ -348,7 +329,11 @@ impl Batches {
             }
             if self.open.is_none() {
                 match self.tickets.recv_deadline(deadline) {
-                    Ok(ticket) => self.open = Some((ticket?, Vec::new())),
+                    Ok(ticket) => {
+                        let ticket = ticket?;
+                        self.passes.check(ticket.from)?;
+                        self.open = Some((ticket, Vec::new()));
+                    }
                     Err(channel::RecvTimeoutError::Timeout) => return Ok(Next::NotYet),
                     Err(channel::RecvTimeoutError::Disconnected) => {
                         self.crew.check_end()?;
@@ -381,6 +366,9 @@ impl Batches {
         let (filled, failures) = ticket.block.finish(done)?;
         for error in failures {
             note_skip(&self.ledger, &self.on_error, error)?;
+        }
+        if let Some(end) = filled.end() {
+            self.passes.found_good(end);
         }
         self.assembler.push(filled);
         Ok(true)

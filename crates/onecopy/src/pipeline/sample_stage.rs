@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use super::budget::{Budget, Share};
 use super::feed::Feed;
-use super::lane::{Lane, LaneWork, Reading};
+use super::lane::{Lane, Reading};
+use super::passes::Begun;
 use super::spots::Mark;
+use super::stretch::{LaneWork, Spot};
 use super::turns::{Order, Turns};
 use crate::batch::{BatchPlan, Block, BlockBuilder, Form, Job, Opened, Opening, Picked};
 use crate::buffer::Recycler;
@@ -19,6 +21,8 @@ use crate::sync::{Arc, AtomicBool, Ordering, channel};
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) block: Block,
+    /// The number of its first sample: those before it are in blocks before it, or were left out.
+    pub(super) from: u64,
     /// Held until the consumer has the block.
     pub(super) _share: Share,
 }
@@ -36,6 +40,10 @@ pub(super) trait Sink: Send {
     /// Whether it has all that it wants: its refusal is then a proper end.
     fn is_full(&self) -> bool {
         false
+    }
+    /// How many samples went on to be decoded; none where all do that it takes.
+    fn taken(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -67,6 +75,10 @@ impl Sink for Limited {
     fn is_full(&self) -> bool {
         self.left == 0
     }
+
+    fn taken(&self) -> Option<u64> {
+        self.sink.taken()
+    }
 }
 
 /// What the sample thread works with.
@@ -76,6 +88,8 @@ pub(super) struct Stage {
     pub(super) reading: Reading,
     /// Where it is told where lanes stand, if anybody wants to know.
     pub(super) marks: Option<channel::Sender<Mark>>,
+    /// Where it is told where passes end.
+    pub(super) ends: channel::Sender<u64>,
     /// Somebody wants this to end.
     pub(super) is_stopped: Arc<AtomicBool>,
     /// Set at a proper end, an error told included: a queue that ends without it means that this thread died.
@@ -104,8 +118,23 @@ impl Stage {
             .map(|(feed, work)| Lane::new(feed, work, self.reading.clone()))
             .collect();
         let mut order = Order::new(self.turns, lanes.len());
+        let is_begun = lanes.iter().any(|lane| lane.spot() != Spot::default());
+        let mut passes = Begun::new(is_begun, self.ends.clone());
         let mut number = 0;
-        while let Some(at) = order.next() {
+        loop {
+            let Some(at) = order.next() else {
+                if !self.turns.is_repeating() || lanes.is_empty() {
+                    break;
+                }
+                passes.end(number, self.sink.taken()).map_err(Some)?;
+                lanes.iter_mut().for_each(Lane::begin_again);
+                order.begin_again();
+                continue;
+            };
+            if self.sink.is_full() {
+                // From the beginning: nothing is read for a sample that nobody wants.
+                return Err(None);
+            }
             if self.is_stopped.load(Ordering::Relaxed) {
                 return Err(None);
             }
@@ -118,6 +147,7 @@ impl Stage {
                 continue;
             };
             sample.number = number;
+            passes.give();
             if let Some(marks) = &self.marks {
                 let spot = lane.spot();
                 // Nobody listens any more where the load was stopped.
@@ -202,6 +232,8 @@ pub(super) struct BlockSink {
     pub(super) open: Option<(BlockBuilder, Share)>,
     /// How much memory the last block took: what the next one will take, about.
     pub(super) usual_bytes: usize,
+    /// Samples that went into blocks.
+    pub(super) taken: u64,
     /// Decides what the next block is like; none where its first sample does, because samples that differ are an error,
     /// or because each has a block of its own.
     pub(super) opening: Option<Opening>,
@@ -232,7 +264,7 @@ impl BlockSink {
         for picked in samples {
             let started = match self.open.take() {
                 Some(open) => Some(open),
-                None => self.start_block(form.clone())?,
+                None => self.start_block(form.clone(), picked.number())?,
             };
             if let Some((builder, share)) = started {
                 self.push(builder, share, picked)?;
@@ -241,7 +273,12 @@ impl BlockSink {
         Ok(())
     }
 
-    fn start_block(&mut self, form: Form) -> Result<Option<(BlockBuilder, Share)>, Ended> {
+    /// Starts a block whose first sample has the number `from`.
+    fn start_block(
+        &mut self,
+        form: Form,
+        from: u64,
+    ) -> Result<Option<(BlockBuilder, Share)>, Ended> {
         let start = Instant::now();
         let share = self.budget.admit(self.usual_bytes).ok_or(Ended)?;
         self.ledger.waited(Wait::Device, start.elapsed());
@@ -249,6 +286,7 @@ impl BlockSink {
             Ok((builder, block)) => {
                 let ticket = Ticket {
                     block,
+                    from,
                     _share: share.clone(),
                 };
                 self.tickets.send(Ok(ticket)).map_err(|_gone| Ended)?;
@@ -266,6 +304,7 @@ impl BlockSink {
     ) -> Result<(), Ended> {
         match builder.push(picked) {
             Ok(job) => {
+                self.taken += 1;
                 share.set(builder.len_bytes());
                 let start = Instant::now();
                 self.jobs.send(job).map_err(|_gone| Ended)?;
@@ -300,6 +339,10 @@ impl Sink for BlockSink {
             None => Opened::at_once(form, picked),
         };
         self.begin(opened)
+    }
+
+    fn taken(&self) -> Option<u64> {
+        Some(self.taken)
     }
 
     fn fail(&mut self, error: Error) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::feed::Feed;
-use super::lane::{LaneWork, Spot};
+use super::stretch::{LaneWork, Spot};
 use super::turns::Turns;
 use crate::sync::{Arc, Mutex, channel};
 
@@ -38,7 +38,7 @@ impl Spots {
         lanes: &[(Feed, LaneWork)],
         turns: Turns,
     ) -> (Option<channel::Sender<Mark>>, Option<Self>) {
-        let Turns::Round { next } = turns else {
+        let Turns::Round { next, .. } = turns else {
             return (None, None);
         };
         let (sender, marks) = channel::unbounded();

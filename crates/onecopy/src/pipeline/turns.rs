@@ -20,7 +20,22 @@ pub enum Turns {
     Round {
         /// Which lane is the first.
         next: usize,
+        /// Whether they begin again once none has any left.
+        is_repeating: bool,
     },
+}
+
+impl Turns {
+    /// Whether lanes begin again once none has any left.
+    pub(super) fn is_repeating(&self) -> bool {
+        matches!(
+            self,
+            Self::Round {
+                is_repeating: true,
+                ..
+            }
+        )
+    }
 }
 
 /// The turns of lanes, one by one.
@@ -34,7 +49,7 @@ pub(super) struct Order {
 impl Order {
     pub(super) fn new(turns: Turns, lanes: usize) -> Self {
         let turns: Box<dyn Iterator<Item = usize>> = match turns {
-            Turns::Round { next } => Box::new((0..lanes.max(1)).cycle().skip(next)),
+            Turns::Round { next, .. } => Box::new((0..lanes.max(1)).cycle().skip(next)),
             Turns::Grid {
                 grid,
                 part,
@@ -63,6 +78,12 @@ impl Order {
             self.left -= 1;
         }
     }
+
+    /// Begins again with all lanes, from the one whose turn it is.
+    pub(super) fn begin_again(&mut self) {
+        self.over.fill(false);
+        self.left = self.over.len();
+    }
 }
 
 impl Iterator for Order {
@@ -86,7 +107,11 @@ mod tests {
 
     #[test]
     fn lanes_take_turns_until_none_has_more() {
-        let mut order = Order::new(Turns::Round { next: 1 }, 3);
+        let round = Turns::Round {
+            next: 1,
+            is_repeating: false,
+        };
+        let mut order = Order::new(round, 3);
         let mut left = [2, 1, 3];
         let mut given = Vec::new();
         while let Some(lane) = order.next() {
@@ -98,6 +123,8 @@ mod tests {
             given.push(lane);
         }
         assert_eq!(given, [1, 2, 0, 2, 0, 2]);
+        order.begin_again();
+        assert_eq!(order.take(4).collect::<Vec<_>>(), [0, 1, 2, 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::loader::Position;
 use crate::pipeline::{LaneWork, Spot, Turns};
 use crate::sample::order::{Chosen, Epoch, Grid, Part, Segment, Windows};
 use crate::store::Source;
+use crate::sync::Arc;
 
 impl Wish<'_> {
     /// Which samples are read, where not all are.
@@ -41,7 +42,11 @@ impl Wish<'_> {
             chosen: self.chosen(&counted)?,
             counted,
         };
-        let epoch = Epoch::new(&data.counts(), grid, self.tail, shuffle, self.epoch)?;
+        let (counts, number) = (data.counts(), self.epoch);
+        let epoch = match self.steps {
+            None => Epoch::new(&counts, grid, self.tail, shuffle, number),
+            Some((steps, _)) => Epoch::of_steps(&counts, grid, steps, shuffle, number),
+        }?;
         epoch.check(self.part)?;
         let own = lanes / (self.part.ranks * self.part.workers);
         self.check_window(window, own, sources, epoch.dataset_samples())?;
@@ -77,6 +82,7 @@ impl Wish<'_> {
                 .into_iter()
                 .flat_map(|segment| data.stretches(&data.segments(segment)))
                 .collect(),
+            again: Arc::default(),
             windows,
             spot,
         };
@@ -125,6 +131,7 @@ impl Wish<'_> {
                         .flat_map(|of| data.segments(of))
                         .collect(),
                 }),
+                steps_here: None,
                 dataset,
             },
         })

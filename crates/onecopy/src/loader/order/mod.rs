@@ -48,6 +48,8 @@ pub(super) struct Wish<'a> {
     pub(super) position: Option<Position>,
     /// Which samples are read; none are all.
     pub(super) choices: &'a [Choice],
+    /// Steps of the epoch, and how many of them were made before; none goes by what there is.
+    pub(super) steps: Option<(u64, u64)>,
 }
 
 /// How an epoch is ordered. Whoever goes on with it later needs the same of each.
@@ -63,6 +65,8 @@ pub struct Order {
     pub global_batch: u64,
     /// What is known where samples are counted.
     pub counted: Option<Totals>,
+    /// Steps that are still to be made here, where their number was asked for and samples are not counted.
+    pub steps_here: Option<u64>,
     /// The sources, as one number: names and lengths, in the order in which they are read without a shuffle.
     pub dataset: u64,
 }

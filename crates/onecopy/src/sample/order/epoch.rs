@@ -5,6 +5,9 @@ use super::{Grid, Part, Tail, Windows, order_shards};
 use crate::error::Result;
 use crate::size::to_usize;
 
+/// Shards that are read in one epoch at most, those that are read again included: each is kept in a list of some 200 bytes.
+const PIECES_MAX: u128 = 1 << 22;
+
 /// Neighbouring samples of one shard, `[from, to)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -48,6 +51,67 @@ impl Epoch {
         shuffle: Option<(u64, u64)>,
         number: u64,
     ) -> Result<Self> {
+        let mut epoch = Self::of_all(counts, grid, shuffle, number)?;
+        let (all, batch) = (epoch.samples, grid.batch());
+        epoch.samples = match tail {
+            Tail::Short => all,
+            Tail::Pad => all.div_ceil(batch) * batch,
+            Tail::Drop => all / batch * batch,
+        };
+        if epoch.samples == 0 {
+            return Err(refused(
+                format!(
+                    "of {all} samples none is left for global batches of {batch} samples (`tail={tail}`)"
+                ),
+                "take smaller batches, or use `tail=pad` or `tail=short`",
+            ));
+        }
+        Ok(epoch)
+    }
+
+    /// As [`Epoch::new`], but of exactly `steps` full global batches, whether that is less than there is or more: the row then
+    /// goes round, as often as it takes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where there is nothing to give, or the row would be read more often than anybody wants.
+    pub fn of_steps(
+        counts: &[u64],
+        grid: Grid,
+        steps: u64,
+        shuffle: Option<(u64, u64)>,
+        number: u64,
+    ) -> Result<Self> {
+        let mut epoch = Self::of_all(counts, grid, shuffle, number)?;
+        let (all, batch) = (epoch.samples, grid.batch());
+        if all == 0 || steps == 0 {
+            return Err(refused(
+                format!("{steps} steps of {batch} samples are to be made of {all} samples"),
+                "make one step at least, of data that have samples",
+            ));
+        }
+        let samples = u128::from(steps) * u128::from(batch);
+        let pieces = samples.div_ceil(all.into()) * counts.len() as u128;
+        epoch.samples = u64::try_from(samples).unwrap_or(u64::MAX);
+        if pieces > PIECES_MAX && samples > all.into() {
+            return Err(refused(
+                format!(
+                    "{steps} steps of {batch} samples take {samples} samples of {} shards that have {all}, so {pieces} shards would be read, and {PIECES_MAX} can be in one epoch",
+                    counts.len()
+                ),
+                "make fewer steps in an epoch, and more epochs: `steps_per_epoch`",
+            ));
+        }
+        Ok(epoch)
+    }
+
+    /// All samples, each once.
+    fn of_all(
+        counts: &[u64],
+        grid: Grid,
+        shuffle: Option<(u64, u64)>,
+        number: u64,
+    ) -> Result<Self> {
         let many = u32::try_from(counts.len());
         let many = many.map_err(|_many| {
             refused(
@@ -66,27 +130,13 @@ impl Epoch {
             all = all.saturating_add(counts[shard as usize]);
         }
         starts.push(all);
-        let batch = grid.batch();
-        let samples = match tail {
-            Tail::Short => all,
-            Tail::Pad => all.div_ceil(batch) * batch,
-            Tail::Drop => all / batch * batch,
-        };
-        if samples == 0 {
-            return Err(refused(
-                format!(
-                    "of {all} samples none is left for global batches of {batch} samples (`tail={tail}`)"
-                ),
-                "take smaller batches, or use `tail=pad` or `tail=short`",
-            ));
-        }
         Ok(Self {
             grid,
             shuffle,
             number,
             shards,
             starts,
-            samples,
+            samples: all,
         })
     }
 

@@ -152,6 +152,15 @@ def test_workers_take_turns_in_an_order_that_none_of_them_changes(urls, index, w
         assert given == whole
 
 
+def test_workers_of_ranks_do_not_guess_the_epoch(urls, index):
+    ranks = {"rank": 0, "world_size": 2}
+    with pytest.raises(onecopy.InvalidInputError, match="set_epoch"):
+        list(data.DataLoader(make(urls, index, **ranks), batch_size=None, num_workers=1))
+    # Without a shuffle all epochs are alike.
+    loader = onecopy.open(urls, index=index, **ranks).decode().to_tuple("cls").batch(8)
+    assert len(list(data.DataLoader(loader, batch_size=None, num_workers=1))) == 7
+
+
 def test_a_plan_says_steps_and_coverage_before_anything_is_read(urls, index):
     plan = make(urls, index, rank=0, world_size=2).plan()
     assert (plan.steps, plan.padded, plan.dropped, plan.global_batch) == (13, 4, 0, 8)

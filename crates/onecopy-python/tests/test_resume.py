@@ -224,6 +224,25 @@ def test_an_iteration_that_does_not_begin_costs_nothing_of_the_state(urls):
     assert other.state_dict() == state
 
 
+def test_an_iteration_that_gave_nothing_has_not_been(urls):
+    loader = make(urls)
+    epochs = [labels(loader) for _ in range(2)]
+    begun = make(urls)
+    iter(begun)  # Lightning looks whether it can be done
+    assert [labels(begun), labels(begun)] == epochs
+    first = make(urls)
+    taken(iter(first), 3)
+    state = first.state_dict()
+    then = make(urls)
+    then.load_state_dict(state)
+    iter(then)
+    assert then.state_dict() == state
+    assert [labels(then), labels(then)] == [epochs[0][3:], epochs[1]]
+    iter(then)
+    then.set_epoch(0)
+    assert labels(then) == epochs[0]
+
+
 def test_what_fails_in_python_was_not_received(urls):
     def loader(function):
         chain = onecopy.open(urls, as_="numpy").shuffle(30, seed=3).decode().to_tuple("cls")

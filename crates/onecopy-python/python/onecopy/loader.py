@@ -50,6 +50,8 @@ class Loader(Access, Iterable[Any]):
         """The process in which a state was loaded."""
         self._progress: Progress | None = None
         """How far the last iteration of this process has come."""
+        self._begun: tuple[int, State | None] | None = None
+        """Epoch and state with which it began."""
         self._ledger: tuple[int, _onecopy.RunningLedger] | None = None
         """The process that iterated last, and its account: a forked one has a copy."""
 
@@ -80,8 +82,10 @@ class Loader(Access, Iterable[Any]):
         epoch
             From 0. Later iterations count on from here.
         """
+        self._check_divided_once()
         self._epoch = _options.integer("epoch", epoch)
         self._is_epoch_set = True
+        self._begun = None
         if self._state is not None and self._state.epoch != self._epoch:
             self._state = None
 
@@ -120,6 +124,7 @@ class Loader(Access, Iterable[Any]):
             others than they were, with the difference.
         """
         self._state = self._order = State.of(state)
+        self._begun = None
         self._loaded_in = os.getpid()
         self._epoch = self._state.epoch
         self._is_epoch_set = True
@@ -152,7 +157,9 @@ class Loader(Access, Iterable[Any]):
         return Ledger.of(ledger)
 
     def __iter__(self) -> LoaderIterator:
-        state = self._state
+        self._check_divided_once()
+        self._take_back()
+        epoch, state = self._epoch, self._state
         if state is not None and _torch.worker() is not None and self._loaded_in != os.getpid():
             raise told(
                 InvalidInputError,
@@ -165,8 +172,32 @@ class Loader(Access, Iterable[Any]):
         # A state that was written behind the last batch has nothing left of its epoch.
         is_going_on = state is not None and _torch.worker() is None
         iterator = LoaderIterator(self._begin(state), self._begin if is_going_on else None)
-        self._state = None
+        self._state, self._begun = None, (epoch, state)
         return iterator
+
+    def _take_back(self) -> None:
+        """Let an iteration that gave nothing not have been: Lightning begins one to see if it can.
+
+        Nor does one that failed before its first batch cost an epoch or a state.
+        """
+        process_id, _ = self._ledger or (None, None)
+        if self._begun is None or self._progress is None or process_id != os.getpid():
+            return
+        if self._progress.given == 0 and not self._progress.is_over:
+            self._epoch, self._state = self._begun
+
+    def _check_divided_once(self) -> None:
+        """Raise where each rank would get a part of its part."""
+        if _torch.is_dealt_out(self) and (count := self._chain.ranks.found().count) > 1:
+            raise told(
+                InvalidInputError,
+                "load from",
+                self._urls_shown(),
+                "accelerator.prepare() was given a DataLoader of it and divides it among the ranks "
+                f"once more, so that only one of {count} samples would come",
+                "iterate the loader itself and leave it out of prepare(); "
+                "accelerator.register_for_checkpointing(loader) keeps its place",
+            )
 
     def plan(self) -> Plan:
         """Say what the next iteration of this process would be, before the first byte of the data.
@@ -190,8 +221,19 @@ class Loader(Access, Iterable[Any]):
     def _chain_of(self, epoch: int, state: State | None) -> Chain:
         """Return what is read in the epoch, by this process, from ``state`` on."""
         ranks = self._chain.ranks.found()
-        worker = _torch.worker() or _torch.Worker(index=0, count=1, base_seed=0)
+        found = _torch.worker()
+        worker = found or _torch.Worker(index=0, count=1, base_seed=0)
         if not self._is_epoch_set:
+            if found and ranks.count > 1 and self._chain.settings.shuffle is not None:
+                raise told(
+                    InvalidInputError,
+                    "shuffle",
+                    self._urls_shown(),
+                    "workers of a DataLoader do not know which epoch it is, so that each rank "
+                    "would draw an order of its own, and samples would be lost",
+                    "call set_epoch() with the same number on all ranks before each epoch, or take "
+                    "num_workers=0",
+                )
             epoch += worker.base_seed
         settings = replace(
             self._chain.settings,

@@ -58,5 +58,21 @@ def world() -> tuple[int, int] | None:
     return get_rank(), get_world_size()
 
 
+def is_dealt_out(loader: object) -> bool:
+    """Return whether Accelerate is about to divide what ``loader`` gives among its processes.
+
+    It wraps a ``DataLoader`` of an iterable dataset so that one process reads and hands parts of
+    each batch to the others, or so that each process reads all and keeps a part.
+    """
+    gradient_state = _loaded("accelerate.state", "GradientState")
+    active: Any = gradient_state().active_dataloader if gradient_state is not None else None
+    dataset = getattr(active, "dataset", None)
+    # Its wrappers say of their __class__ that it is DataLoader.
+    if type(active).__name__ == "DataLoaderDispatcher":
+        return dataset is loader and bool(active.state.num_processes > 1)
+    is_part = type(dataset).__name__ == "IterableDatasetShard"
+    return is_part and getattr(dataset, "dataset", None) is loader
+
+
 def _loaded(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module), name, None)

@@ -26,6 +26,8 @@ SECRET_KEY = "made-up/secret+for=tests"
 REGION = "us-east-1"
 READY_SECONDS = 60
 STARTS = 3
+RELEASE = Path(__file__).parents[2] / "target/release"
+TESTKIT, ONECOPY = RELEASE / "onecopy-testkit", RELEASE / "onecopy"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,24 @@ def moto(_folder: Path) -> tuple[int, list[str]]:
 
 
 COMMANDS = {"seaweedfs": seaweedfs, "moto": moto}
+
+
+@contextlib.contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """Serve the folders in ``root`` as buckets, by the testkit; gives the endpoint."""
+    (port,) = free_ports(1)
+    account = ("--key", ACCESS_KEY, "--secret", SECRET_KEY)
+    command = [TESTKIT, "serve", "--root", root, *account, "--port", str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(600):
+                with contextlib.closing(socket.socket()) as attempt:
+                    if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.kill()
 
 
 def environment() -> dict[str, str]:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import io
 import json
 import os
-import socket
 import subprocess
 import sys
 import tarfile
-import time
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 
+from servers import ONECOPY, serving
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples/train_imagenet.py"
-TESTKIT = ROOT / "target/release/onecopy-testkit"
-ONECOPY = ROOT / "target/release/onecopy"
 COUNTS = (40, 31, 0, 29)
 GLOBAL_BATCH, EPOCHS, STEPS = 16, 2, 14
 STOPPED_AFTER = 9
@@ -49,25 +46,10 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (root / "train").mkdir()
     for at, count in enumerate(COUNTS):
         write_shard(root / f"train/{at}.tar", sum(COUNTS[:at]), count)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    account = ("--key", os.environ["AWS_ACCESS_KEY_ID"])
-    account += ("--secret", os.environ["AWS_SECRET_ACCESS_KEY"])
-    command = [TESTKIT, "serve", "--root", root, *account, "--port", str(port)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
-        try:
-            for _ in range(600):
-                with closing(socket.socket()) as attempt:
-                    if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            url = f"http://127.0.0.1:{port}"
-            index = [ONECOPY, "index", "s3://train/{0..3}.tar", "--quiet"]
-            subprocess.run([*index, "--endpoint-url", url], check=True, timeout=60)
-            yield url
-        finally:
-            server.kill()
+    with serving(root) as url:
+        index = [ONECOPY, "index", "s3://train/{0..3}.tar", "--quiet"]
+        subprocess.run([*index, "--endpoint-url", url], check=True, timeout=60)
+        yield url
 
 
 def train(endpoint: str, folder: Path, ranks: int, *options: str) -> dict[int, list[str]]:

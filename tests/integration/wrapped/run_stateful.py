@@ -23,8 +23,7 @@ def main() -> None:
         data.load_state_dict(saved["data"])
         begun = saved["epoch"]
     for epoch in range(begun, asked.epochs):
-        if not (asked.resume and epoch == begun):
-            loader.set_epoch(epoch)  # workers end with each epoch: nobody else counts
+        loader.set_epoch(epoch)  # nobody else counts for workers that end with each epoch
         for (labels,) in data:
             record(asked, rank, epoch, labels)
             loss_of(model, labels).backward()  # type: ignore[no-untyped-call]

@@ -110,6 +110,8 @@ def test_len_is_of_one_rank_and_counts_batches(data):
     assert len(make(data, rank=1, world_size=2)) == 20
     assert len(make(data, rank=1, world_size=2).batch(3, tail="pad")) == 7
     assert len(make(data).shuffle(10).batch(3)) == 14
+    assert len(make(data, steps_per_epoch=6).batch(3)) == 6
+    assert len(onecopy.open(data[0], steps_per_epoch=6).batch(3)) == 6
     torch = pytest.importorskip("torch")
     loader = make(data).shuffle(10).batch(4)
     assert len(torch.utils.data.DataLoader(loader, batch_size=None, num_workers=2)) == 10

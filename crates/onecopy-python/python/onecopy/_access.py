@@ -35,13 +35,16 @@ class Access(Refining):
     def __len__(self) -> int:
         """Return how many batches (samples, before :meth:`batch`) an epoch gives to this rank.
 
-        Reads the index, once.
+        Reads the index, once, unless ``steps_per_epoch`` tells.
 
         Raises
         ------
         InvalidTypeError
-            Where there is no index: as for any object that has no length.
+            Where neither tells: as for any object that has no length.
         """
+        steps = self._chain.settings.steps_per_epoch
+        if steps is not None:
+            return steps
         catalog, _ = self._found("count the samples of")
         order, _ = _onecopy.plan(self._chain_of(0, None).divided()[0], catalog)
         return order.totals[2]

@@ -22,6 +22,10 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for services that give out tokens.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time for a program that gives out credentials, as AWS's SDK for Go has it: it may ask over the network, or ask somebody.
+/// And for a file that holds them. What takes longer is left to itself.
+const LOCAL_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Answers longer than this are refused: credentials are some 2 KiB.
 const MAX_ANSWER: usize = 1 << 20;
 
@@ -100,9 +104,17 @@ impl Env for Surroundings {
     }
 }
 
-/// For what waits for files and programs, one at a time.
-fn waiting() -> Threads {
-    Threads::new("credentials", 1)
+/// Waits for a file or a program on a thread of its own, but no longer than they may take.
+async fn in_time<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<crate::error::Result<T>> {
+    let threads = Threads::new("credentials", 1);
+    let done = tokio::time::timeout(LOCAL_TIMEOUT, threads.run(work)).await;
+    done.map_err(|_elapsed| {
+        let seconds = LOCAL_TIMEOUT.as_secs();
+        Error::unexpected(format!("{name} gave no credentials within {seconds} s"))
+    })
 }
 
 #[derive(Debug)]
@@ -111,7 +123,7 @@ struct Files;
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
         let file = path.to_owned();
-        let read = waiting().run(move || small_file::read(file)).await;
+        let read = in_time(path, move || small_file::read(file)).await?;
         // Without a thread to wait on: it is a small file, and credentials that are there must not seem to be missing.
         read.unwrap_or_else(|_no_thread| small_file::read(path))
             .map_err(|error| Error::config_invalid(error.to_string()))
@@ -129,7 +141,7 @@ impl CommandExecute for Programs {
     ) -> Result<CommandOutput> {
         let mut command = std::process::Command::new(program);
         command.args(args).stdin(std::process::Stdio::null());
-        let ran = waiting().run(move || command.output()).await;
+        let ran = in_time(program, move || command.output()).await?;
         let output = ran
             .map_err(|error| Error::unexpected(error.to_string()))?
             .map_err(|error| Error::config_invalid(error.to_string()))?;
@@ -228,6 +240,17 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_does_not_end_is_an_error_that_names_it() {
+        // The clock is far ahead of the program.
+        let ran = Programs.command_execute("sleep", &["3"]).await;
+        let error = ran.unwrap_err().to_string();
+        assert!(
+            error.contains("sleep gave no credentials within 60 s"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn metadata_services_are_told_from_all_others() {

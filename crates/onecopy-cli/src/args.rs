@@ -6,10 +6,11 @@ mod index;
 mod transfer;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
-use onecopy::config::{AddressingStyle, OnError, Secret};
+use onecopy::config::{AddressingStyle, OnError, Secret, WAIT_LIMIT};
 
 pub(crate) use index::IndexArgs;
 pub(crate) use transfer::{CpArgs, CpFlags, RunArgs, SyncArgs, TransferArgs};
@@ -181,6 +182,8 @@ pub(crate) struct CatArgs {
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
     #[command(flatten)]
+    pub(crate) waiting: WaitingArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
@@ -200,6 +203,30 @@ pub(crate) struct ReadingArgs {
     pub(crate) connections: Option<usize>,
 }
 
+/// How long bytes are waited for.
+#[derive(Debug, Clone, PartialEq, ClapArgs)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct WaitingArgs {
+    /// Give up where nothing at all has moved for so long; 0 waits for ever. Stores give up before, by limits of their own; a disk
+    /// that does not answer has none
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_LIMIT.as_secs())]
+    wait_limit: u64,
+}
+
+impl Default for WaitingArgs {
+    fn default() -> Self {
+        Self {
+            wait_limit: WAIT_LIMIT.as_secs(),
+        }
+    }
+}
+
+impl WaitingArgs {
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        (self.wait_limit > 0).then(|| Duration::from_secs(self.wait_limit))
+    }
+}
+
 /// `onecopy bench`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = examples::BENCH)]
@@ -215,6 +242,8 @@ pub(crate) struct BenchArgs {
     pub(crate) is_by_stage: bool,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) waiting: WaitingArgs,
     /// Threads that decode [default: one per core]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) decode_threads: Option<usize>,

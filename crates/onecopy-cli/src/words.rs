@@ -20,6 +20,7 @@ pub(crate) fn flag(setting: Setting, value: Option<&str>) -> Option<String> {
         Setting::DecodeThreads => "--decode-threads",
         Setting::OnError => "--on-error",
         Setting::MaxSkipped => "--max-skipped",
+        Setting::WaitLimit => "--wait-limit",
         Setting::Batch => "--batch",
         Setting::Size => "--size",
         Setting::Fields => "--fields",

@@ -2,6 +2,7 @@
 
 use std::mem::{self, ManuallyDrop};
 use std::process;
+use std::time::{Duration, Instant};
 
 use onecopy::Error;
 use onecopy::ErrorKind;
@@ -21,6 +22,10 @@ use crate::order::{Order, Spots};
 use crate::policy::{Policy, is_asking};
 use crate::settings::Settings;
 use crate::wait::{TICK, interruptible};
+
+/// How long whoever closes a load waits for another thread that has it: one which is in a function of the caller's may never
+/// come back. What it has is then ended by itself, once it does.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A load that runs, until `close` or until nobody holds it.
 #[pyclass(frozen, module = "onecopy._onecopy")]
@@ -163,6 +168,7 @@ impl Load {
     }
 
     fn stop(&self) {
+        let end_of_patience = Instant::now() + PATIENCE;
         let mut running = self.running.lock();
         loop {
             match mem::replace(&mut *running, Running::Closing) {
@@ -179,7 +185,14 @@ impl Load {
                 }
                 // It may be this thread that has it, or one that waits for this thread's answer.
                 Running::Busy | Running::Closing if is_asking() => return,
-                Running::Busy | Running::Closing => self.freed.wait(&mut running),
+                Running::Busy | Running::Closing => {
+                    let waited = self.freed.wait_until(&mut running, end_of_patience);
+                    if waited.timed_out() {
+                        let note = "closed while another thread took from it and did not come back";
+                        self.ledger.note(note);
+                        return;
+                    }
+                }
             }
         }
     }

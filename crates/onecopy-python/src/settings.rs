@@ -1,6 +1,7 @@
 //! What Python asks for, as the engine takes it.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use onecopy::config::{AddressingStyle, LoadConfig, Secret, StoreConfig};
 use onecopy::device::Device;
@@ -38,6 +39,7 @@ pub(crate) struct Settings {
     require: Option<String>,
     on_error: Wish,
     max_skipped: Option<u64>,
+    wait_limit: Option<f64>,
     connections: Option<usize>,
     decode_threads: Option<usize>,
     key_rule: String,
@@ -148,6 +150,10 @@ impl Settings {
             decode_threads: self.decode_threads,
             on_error: policy.for_engine(),
             max_skipped: self.max_skipped,
+            // What is longer than a Duration can be is for ever.
+            wait_limit: self
+                .wait_limit
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             ..LoadConfig::default()
         };
         config.check()?;

@@ -39,6 +39,7 @@ pub(crate) fn argument(setting: Setting, value: Option<&str>) -> Option<String> 
         | Setting::DecodeThreads
         | Setting::OnError
         | Setting::MaxSkipped
+        | Setting::WaitLimit
         | Setting::Route
         | Setting::Require
         | Setting::Duplicates

@@ -176,6 +176,15 @@ pub struct Limits {
     pub idle_timeout: Duration,
 }
 
+impl Limits {
+    /// For how long a store may be silent before its own limits end that: a connection, a first byte that may take six times
+    /// as long as usual, and a try that is held back until the budget is spent.
+    #[must_use]
+    pub fn longest_silence(&self) -> Duration {
+        self.connect_timeout + 6 * self.first_byte_timeout.max(self.stall_timeout) + self.budget
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -197,6 +206,10 @@ impl Default for Limits {
 /// The length of a ranged read where nobody gave one: 8 to 16 MiB is where S3 gives most per connection.
 pub const RANGE_BYTES: usize = 8 * MIB;
 
+/// For how long nothing may move while a load is waited for, where nobody said: longer than [`Limits::longest_silence`], so that
+/// a store's own error, which says more, comes first.
+pub const WAIT_LIMIT: Duration = Duration::from_mins(5);
+
 /// Settings of one load.
 #[derive(Debug, Clone)]
 pub struct LoadConfig {
@@ -215,6 +228,9 @@ pub struct LoadConfig {
     pub on_error: OnError,
     /// How many samples and shards may be left out, together; none allows any number. The next one ends the load.
     pub max_skipped: Option<u64>,
+    /// For how long nothing may move (no byte, no sample, no try) while the load is waited for, before that is an error; none
+    /// waits for ever. Where data come over the network it is no less than [`Limits::longest_silence`].
+    pub wait_limit: Option<Duration>,
     /// Whether to lock memory in RAM.
     pub is_locking: bool,
 }
@@ -229,12 +245,24 @@ impl Default for LoadConfig {
             decode_threads: None,
             on_error: OnError::Raise,
             max_skipped: None,
+            wait_limit: Some(WAIT_LIMIT),
             is_locking: true,
         }
     }
 }
 
 impl LoadConfig {
+    /// `wait_limit`, as it holds for data that are on this machine, or come over the network.
+    #[must_use]
+    pub fn wait_limit_for(&self, is_local: bool) -> Option<Duration> {
+        let least = if is_local {
+            Duration::ZERO
+        } else {
+            self.store.limits.longest_silence()
+        };
+        self.wait_limit.map(|limit| limit.max(least))
+    }
+
     /// Holds settings against each other.
     ///
     /// # Errors

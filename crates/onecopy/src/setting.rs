@@ -38,6 +38,8 @@ pub enum Setting {
     OnError,
     /// How much may be left out.
     MaxSkipped,
+    /// For how long nothing may move.
+    WaitLimit,
     /// The route wished for.
     Route,
     /// The route that must be had.
@@ -80,7 +82,7 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::EndpointUrl,
         Self::Region,
         Self::Profile,
@@ -96,6 +98,7 @@ impl Setting {
         Self::DecodeThreads,
         Self::OnError,
         Self::MaxSkipped,
+        Self::WaitLimit,
         Self::Route,
         Self::Require,
         Self::Device,
@@ -136,6 +139,7 @@ impl Setting {
             Self::DecodeThreads => "decode_threads",
             Self::OnError => "on_error",
             Self::MaxSkipped => "max_skipped",
+            Self::WaitLimit => "wait_limit",
             Self::Route => "route",
             Self::Require => "require",
             Self::Device => "device",

@@ -26,7 +26,8 @@ impl fmt::Display for Written {
 }
 
 pub(super) fn run(args: &CatArgs, context: &Context) -> Result<Outcome> {
-    let config = load_config(&args.store, &args.reading);
+    let mut config = load_config(&args.store, &args.reading);
+    config.wait_limit = args.waiting.limit();
     let mut stdout = stdout::for_bytes()?;
     let mut reader = Reader::There;
     let mut load = onecopy::open(&args.urls, config).run_buffers()?;

@@ -5,7 +5,7 @@ use onecopy::transfer::{CopyOrder, CopySettings, Replace, copy, copy_all};
 use onecopy::{Error, ErrorKind, Result};
 
 use super::{Context, Outcome, cat, transfer};
-use crate::args::{CatArgs, CpArgs, CpFlags};
+use crate::args::{CatArgs, CpArgs, CpFlags, WaitingArgs};
 use crate::exit::Exit;
 
 pub(super) fn run(args: &CpArgs, context: &Context) -> Result<Outcome> {
@@ -76,6 +76,7 @@ fn to_stdout(args: &CpArgs, context: &Context) -> Result<Outcome> {
     let args = CatArgs {
         urls: args.sources.clone(),
         reading: args.flags.transfer.reading.clone(),
+        waiting: WaitingArgs::default(),
         store: args.flags.transfer.store.clone(),
     };
     cat::run(&args, context)

@@ -40,6 +40,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
     require: Route | None = None,
     on_error: OnError | ErrorHandler = "raise",
     max_skipped: int | None = None,
+    wait_limit: float | None = 300.0,
     connections: int | None = None,
     decode_threads: int | None = None,
     key_rule: KeyRule = "first-dot",
@@ -97,6 +98,12 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         The next one ends it, with an error that says what was left out before. Each process counts
         for itself: a rank, a worker of a ``DataLoader``. A shard that breaks off within a sample
         counts twice.
+    wait_limit
+        Seconds. Where an iteration is waited for and nothing at all has moved for so long (no byte,
+        no sample, no try), it ends with an error that says what it waits for: a disk that does not
+        answer, a function of yours that does not return, memory that you hold. None waits for ever.
+        Time in which nobody waits does not count. A store gives up before, by limits of its own;
+        for data that come over the network it is four minutes at least.
     connections
         Connections to the store, at most; None allows 256. A load begins with 32 and takes more
         while they bring more.
@@ -183,6 +190,7 @@ def open(  # noqa: A001, PLR0913 - as in PIL.Image.open; one call says it all
         require=require,
         on_error=_options.on_error("on_error", on_error),
         max_skipped=optional(_options.integer, "max_skipped", max_skipped),
+        wait_limit=optional(_options.seconds, "wait_limit", wait_limit),
         connections=optional(_options.positive, "connections", connections),
         decode_threads=optional(_options.positive, "decode_threads", decode_threads),
         key_rule=_options.choice("key_rule", key_rule, KeyRule),

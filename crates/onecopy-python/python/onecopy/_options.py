@@ -84,6 +84,15 @@ def integer(option: str, value: object, *, least: int = 0, most: int = _U64_MAX)
     return number
 
 
+def seconds(option: str, value: object) -> float:
+    """Return ``value`` if it is a time that can be waited for."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise bad_type(option, value, "a number of seconds")
+    if not value > 0:
+        raise bad(option, value, "it is no time", "give a number of seconds, or None for no limit")
+    return float(value)
+
+
 def flag(option: str, value: object) -> bool:
     """Return ``value`` if it is a truth value."""
     if not isinstance(value, bool):

@@ -62,6 +62,8 @@ class Settings:
     on_error: str | Callable[[Any], str] = "raise"
     """A word, or a function of an exception that gives one."""
     max_skipped: int | None = None
+    wait_limit: float | None = 300.0
+    """Seconds."""
     connections: int | None = None
     decode_threads: int | None = None
     key_rule: str = "first-dot"

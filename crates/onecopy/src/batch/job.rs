@@ -41,6 +41,12 @@ pub struct Done {
 }
 
 impl Job {
+    /// The sample.
+    #[must_use]
+    pub fn sample(&self) -> &Sample {
+        &self.sample
+    }
+
     /// Decodes or lays every field into its slot, and reports to the block. Never panics on what the bytes are.
     ///
     /// # Copies

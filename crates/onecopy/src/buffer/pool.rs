@@ -10,7 +10,7 @@ use super::region::Region;
 use super::run::{Home, Run};
 use super::slab::Slab;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::{Ledger, Wait};
+use crate::ledger::{Await, Ledger, Wait};
 use crate::size::{MIB, whole_pages};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Threads};
 
@@ -133,6 +133,7 @@ impl Pool {
             permit
         } else {
             let start = Instant::now();
+            let _memory = self.ledger.awaits(Await::Memory, "memory of the pool");
             let permit = self.free().acquire().await;
             self.ledger.waited(Wait::Pool, start.elapsed());
             permit.map_err(|closed| Error::bug("lease a slab", closed.to_string()))?

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Ledger;
 use super::histogram::{Histogram, Spread};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -102,6 +103,40 @@ impl Network {
             },
             addresses: self.addresses.lock().clone(),
         }
+    }
+}
+
+impl Ledger {
+    /// Notes a connection that was made.
+    pub fn connection_opened(&self, address: IpAddr) {
+        self.pulse().stir();
+        self.network().opened(address);
+    }
+
+    /// Notes a request that found a connection open.
+    pub fn connection_reused(&self) {
+        self.network().reused();
+    }
+
+    /// Notes how many connections there may be at once from now on.
+    pub fn connections_allowed(&self, connections: usize) {
+        self.network().allowed(connections);
+    }
+
+    /// How many connections there may be at once now; 0 where none was ever asked for.
+    pub(crate) fn connections(&self) -> usize {
+        self.network().connections()
+    }
+
+    /// Notes how long a read waited for the first byte of its answer.
+    pub fn answered(&self, wait: Duration) {
+        self.pulse().stir();
+        self.network().answered(wait);
+    }
+
+    /// Notes a range of `bytes` that came whole: the time since it was asked for, and that in which its body was read.
+    pub fn range_read(&self, bytes: u64, whole: Duration, body: Duration) {
+        self.network().range(bytes, whole, body);
     }
 }
 

@@ -1,11 +1,11 @@
 //! The ledger while the run goes on: atomics that any thread may add to.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::OpenHop;
 use super::network::Network;
+use super::pulse::Pulse;
 use super::report::{self, Report};
 use super::skipped;
 use super::skipped::{Lost, Skipped};
@@ -81,6 +81,7 @@ pub struct Ledger {
     disk_written_bytes: AtomicU64,
     disk_read_bytes: AtomicU64,
     network: Network,
+    pulse: Arc<Pulse>,
     /// Guards the rare, named events; never held over anything that waits.
     events: Mutex<Events>,
 }
@@ -89,6 +90,15 @@ impl Ledger {
     /// Opens an account for reading `urls` by `route` to `device`. The clock starts now.
     #[must_use]
     pub fn open(urls: impl Into<String>, route: Route, device: impl Into<String>) -> Arc<Self> {
+        Self::with_pulse(Arc::default(), urls, route, device)
+    }
+
+    fn with_pulse(
+        pulse: Arc<Pulse>,
+        urls: impl Into<String>,
+        route: Route,
+        device: impl Into<String>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             urls: urls.into(),
             route,
@@ -109,6 +119,7 @@ impl Ledger {
             disk_written_bytes: AtomicU64::new(0),
             disk_read_bytes: AtomicU64::new(0),
             network: Network::default(),
+            pulse,
             events: Mutex::new(Events::default()),
         })
     }
@@ -117,6 +128,20 @@ impl Ledger {
     #[must_use]
     pub fn unread() -> Arc<Self> {
         Self::open("", Route::Stream, "cpu")
+    }
+
+    /// Another one that nobody will read, but that what it hears of is seen to move here.
+    #[must_use]
+    pub fn unread_beside(&self) -> Arc<Self> {
+        Self::with_pulse(Arc::clone(&self.pulse), "", Route::Stream, "cpu")
+    }
+
+    pub(super) fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
+    pub(super) fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Opens `hop` for counting.
@@ -130,6 +155,7 @@ impl Ledger {
         count.bytes.fetch_add(bytes, Ordering::Relaxed);
         count.calls.fetch_add(1, Ordering::Relaxed);
         count.busy_nanos.fetch_add(nanos(busy), Ordering::Relaxed);
+        self.pulse.stir();
     }
 
     /// Notes object bytes that were asked for and delivered.
@@ -174,6 +200,7 @@ impl Ledger {
 
     /// Notes a request that was made again, by cause (`reset`, `short_body`, `throttled`).
     pub fn retried(&self, cause: &str) {
+        self.pulse.stir();
         *self
             .events
             .lock()
@@ -255,36 +282,6 @@ impl Ledger {
     /// Notes bytes read from a file.
     pub fn disk_read(&self, bytes: u64) {
         self.disk_read_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Notes a connection that was made.
-    pub fn connection_opened(&self, address: IpAddr) {
-        self.network.opened(address);
-    }
-
-    /// Notes a request that found a connection open.
-    pub fn connection_reused(&self) {
-        self.network.reused();
-    }
-
-    /// Notes how many connections there may be at once from now on.
-    pub fn connections_allowed(&self, connections: usize) {
-        self.network.allowed(connections);
-    }
-
-    /// How many connections there may be at once now; 0 where none was ever asked for.
-    pub(crate) fn connections(&self) -> usize {
-        self.network.connections()
-    }
-
-    /// Notes how long a read waited for the first byte of its answer.
-    pub fn answered(&self, wait: Duration) {
-        self.network.answered(wait);
-    }
-
-    /// Notes a range of `bytes` that came whole: the time since it was asked for, and that in which its body was read.
-    pub fn range_read(&self, bytes: u64, whole: Duration, body: Duration) {
-        self.network.range(bytes, whole, body);
     }
 
     /// Stops the clock: the run is over. The first call counts.

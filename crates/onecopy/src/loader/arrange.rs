@@ -1,15 +1,15 @@
 //! From wishes to work: what is there, who reads what, in which order and with how much memory.
 
-use tokio::runtime::Handle;
-
 use super::memory::Memory;
 use super::order::{Plan, Wish};
 use super::route::{choose, hop_of};
-use super::{Catalog, Load, Loader, cores, shown};
+use super::start::Prepared;
+use super::{Catalog, Loader, cores, shown};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
 use crate::error::Result;
 use crate::ledger::{Ledger, OpenHop};
 use crate::pipeline::{LaneWork, Steps, Work};
+use crate::route::Hop;
 use crate::sync::Arc;
 
 /// What is known before anything is read.
@@ -22,7 +22,8 @@ pub(super) struct Arranged {
 }
 
 impl Loader {
-    pub(super) fn arrange(&self) -> Result<Arranged> {
+    /// What is counted for a load.
+    pub(super) fn ledger(&self) -> Result<Arc<Ledger>> {
         self.config.check()?;
         let (route, fallback) = choose(self.config.route)?;
         let ledger = Ledger::open(shown(&self.urls), route, self.device.to_string());
@@ -30,6 +31,10 @@ impl Loader {
         if let Some(fallback) = fallback {
             ledger.fell_back(fallback);
         }
+        Ok(ledger)
+    }
+
+    pub(super) fn arrange(&self, ledger: Arc<Ledger>) -> Result<Arranged> {
         let catalog = self.look_up(&ledger)?;
         let hop = ledger.hop(hop_of(&catalog.sources));
         let wish = Wish {
@@ -64,18 +69,14 @@ impl Loader {
         })
     }
 
-    /// Arranges what is to be done, and starts it by `start`.
-    pub(super) fn start<T>(
-        self,
-        start: impl FnOnce(Work, &Handle) -> Result<T>,
-    ) -> Result<Load<T>> {
+    pub(super) fn prepare(self, ledger: Arc<Ledger>) -> Result<Prepared> {
         let Arranged {
             plan,
             memory,
             hop,
             catalog,
             ledger,
-        } = self.arrange()?;
+        } = self.arrange(ledger)?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
             Arc::new(Mlock)
         } else {
@@ -107,15 +108,15 @@ impl Loader {
                 samples: step,
                 is_outside: self.is_stepped_outside,
             }),
+            wait_limit: self.config.wait_limit_for(hop.hop() == Hop::Read),
             hop,
             ledger: Arc::clone(&ledger),
         };
-        let output = start(work, catalog.network()?)?;
-        Ok(Load {
-            output,
+        Ok(Prepared {
+            work,
             order: plan.order,
+            catalog,
             ledger,
-            _catalog: catalog,
         })
     }
 }

@@ -5,7 +5,7 @@ use tokio::runtime::{Handle, Runtime};
 use super::indexed::Indexed;
 use super::{Counted, Loader};
 use crate::config::OnError;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::store::{Absent, Source, resolve_with};
 use crate::sync::{Arc, Mutex, runtime_named};
@@ -27,14 +27,12 @@ impl Loader {
     /// # Errors
     ///
     /// What URLs, credentials, listing, index and configuration can meet.
-    pub fn catalog(&self) -> Result<Arc<Catalog>> {
-        self.config.check()?;
-        self.look_up(&Ledger::unread())
+    pub fn catalog(self) -> Result<Arc<Catalog>> {
+        self.in_time(|loader, ledger| loader.look_up(&ledger))
     }
 
     /// The catalog that this was given, or a new one; what is asked for it is counted in `ledger`.
     pub(super) fn look_up(&self, ledger: &Arc<Ledger>) -> Result<Arc<Catalog>> {
-        check_thread()?;
         if let Some(catalog) = &self.catalog {
             return Ok(Arc::clone(catalog));
         }
@@ -51,7 +49,7 @@ impl Loader {
             None => (None, self.counted.clone()),
             Some(url) => {
                 let rule = self.options.key_rule;
-                let read = Indexed::read(url, &self.config.store, rule, &sources);
+                let read = Indexed::read(url, &self.config.store, rule, &sources, ledger);
                 let (indexed, counted) = network.wait_for(read)?;
                 (Some(indexed), Some(counted))
             }
@@ -118,18 +116,4 @@ impl Drop for Network {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Refuses threads that a wait would block.
-fn check_thread() -> Result<()> {
-    if Handle::try_current().is_err() {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::InvalidInput,
-        "start a load",
-        "",
-        "this thread runs asynchronous tasks, which waiting for a load would block",
-    )
-    .with_help("start and read it on a thread of its own (tokio: spawn_blocking)"))
 }

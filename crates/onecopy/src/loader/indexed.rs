@@ -10,7 +10,7 @@ use crate::ledger::Ledger;
 use crate::route::Hop;
 use crate::sample::KeyRule;
 use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside, file_name};
-use crate::store::{Named, Object, Source, open_store, read_whole};
+use crate::store::{Named, Object, Opener, Source, read_whole};
 use crate::sync::Arc;
 
 /// So many indexes of shards are read at a time.
@@ -19,7 +19,8 @@ const AT_ONCE: usize = 32;
 /// The index of a dataset, held against its sources.
 #[derive(Debug)]
 pub(super) struct Indexed {
-    store: StoreConfig,
+    /// One for all: a dataset may have thousands of indexes.
+    opener: Arc<Opener>,
     /// For each source the URL of its own index, where it has one that says where samples begin.
     offsets: Vec<Option<String>>,
 }
@@ -36,8 +37,11 @@ impl Indexed {
         store: &StoreConfig,
         key_rule: KeyRule,
         sources: &[Source],
+        ledger: &Ledger,
     ) -> Result<(Self, Counted)> {
-        let bytes = small(url, store).await?;
+        // None of it is payload, so the ledger of the load does not see it; but that something moves.
+        let opener = Arc::new(Opener::new(store, &ledger.unread_beside()));
+        let bytes = small(url, &opener).await?;
         let index = if file_name(url).starts_with(".info.") {
             DatasetIndex::read_energon(url, &bytes)?
         } else {
@@ -56,8 +60,7 @@ impl Indexed {
         };
         let name = |offsets: &Option<String>| offsets.as_deref().map(|name| beside(url, name));
         let offsets = shards.iter().map(|shard| name(&shard.offsets)).collect();
-        let store = store.clone();
-        Ok((Self { store, offsets }, counted))
+        Ok((Self { opener, offsets }, counted))
     }
 
     /// Reads where the samples of `shards` begin, where that is known.
@@ -74,8 +77,8 @@ impl Indexed {
             while reading.len() < AT_ONCE
                 && let Some((shard, url)) = left.next()
             {
-                let store = self.store.clone();
-                reading.spawn(async move { (shard, bounds(&url, &store).await, url) });
+                let opener = Arc::clone(&self.opener);
+                reading.spawn(async move { (shard, bounds(&url, &opener).await, url) });
             }
             let Some(read) = reading.join_next().await else {
                 return Ok(());
@@ -97,8 +100,8 @@ impl Indexed {
     }
 }
 
-async fn bounds(url: &str, store: &StoreConfig) -> Result<Arc<[u64]>> {
-    let bytes = small(url, store).await?;
+async fn bounds(url: &str, opener: &Opener) -> Result<Arc<[u64]>> {
+    let bytes = small(url, opener).await?;
     let offsets = if url.ends_with(".tar.idx") && !bytes.starts_with(b"v1.") {
         Offsets::read_energon(url, &bytes)?
     } else {
@@ -107,9 +110,9 @@ async fn bounds(url: &str, store: &StoreConfig) -> Result<Arc<[u64]>> {
     Ok(offsets.into_bounds().into())
 }
 
-/// The whole of an object that fits into memory. It is none of the payload, so the ledger of the load does not see it.
-async fn small(url: &str, config: &StoreConfig) -> Result<Slice> {
-    let (store, Named::Object(object)) = open_store(url, config)? else {
+/// The whole of an object that fits into memory.
+async fn small(url: &str, opener: &Opener) -> Result<Slice> {
+    let (store, Named::Object(object)) = opener.open(url)? else {
         let why = "it names a folder or a prefix, not a file";
         return Err(
             Error::new(ErrorKind::InvalidInput, "read the index", url, why)
@@ -125,6 +128,6 @@ async fn small(url: &str, config: &StoreConfig) -> Result<Slice> {
                 .with_help("name the index.json that `onecopy index` has written"),
         );
     }
-    let hop = Ledger::unread().hop(Hop::Recv);
+    let hop = opener.ledger().hop(Hop::Recv);
     read_whole(&*store, &hop, &object, len).await
 }

@@ -10,6 +10,7 @@ mod order;
 mod outlook;
 mod position;
 mod route;
+mod start;
 
 pub use catalog::Catalog;
 pub use load::Load;
@@ -316,8 +317,10 @@ impl Loader {
     ///
     /// As [`Loader::run`].
     pub fn plan(self) -> Result<Outlook> {
-        let arranged = self.arrange()?;
-        Ok(Outlook::of(&arranged.plan, &arranged.memory))
+        self.in_time(|loader, ledger| {
+            let arranged = loader.arrange(ledger)?;
+            Ok(Outlook::of(&arranged.plan, &arranged.memory))
+        })
     }
 }
 

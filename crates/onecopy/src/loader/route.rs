@@ -6,15 +6,17 @@ use crate::store::Source;
 
 /// The hop that reads count on: `read` where all sources are files, `recv` otherwise (stores open what they need beside).
 pub(super) fn hop_of(sources: &[Source]) -> Hop {
-    let is_local = |source: &Source| {
-        let url = &source.object.url;
-        url.starts_with("file://") || !url.contains("://")
-    };
-    if !sources.is_empty() && sources.iter().all(is_local) {
+    let is_file = |source: &Source| is_local(&source.object.url);
+    if !sources.is_empty() && sources.iter().all(is_file) {
         Hop::Read
     } else {
         Hop::Recv
     }
+}
+
+/// Whether `url` is a path on this machine.
+pub(super) fn is_local(url: &str) -> bool {
+    url.starts_with("file://") || !url.contains("://")
 }
 
 /// The route taken for a wish. Only `stream` works in this version.

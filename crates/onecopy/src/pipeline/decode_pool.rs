@@ -1,11 +1,10 @@
 //! Threads that run decode jobs.
 
-use std::thread::JoinHandle;
-
+use super::crew::Crew;
 use crate::batch::{Job, Scratch};
 use crate::error::Result;
-use crate::ledger::OpenHop;
-use crate::sync::{channel, spawn};
+use crate::ledger::{Await, OpenHop};
+use crate::sync::channel;
 
 /// Jobs that wait for a thread, per thread: enough that none idles between two samples.
 const QUEUE_PER_THREAD: usize = 4;
@@ -16,19 +15,23 @@ const QUEUE_PER_THREAD: usize = 4;
 ///
 /// `LimitReached` where not all of them can be started; those that were then end.
 pub(super) fn start(
+    crew: &mut Crew,
     threads: usize,
     hop: &OpenHop,
-) -> Result<(channel::Sender<Job>, Vec<JoinHandle<()>>)> {
+) -> Result<channel::Sender<Job>> {
     let (sender, receiver) = channel::bounded::<Job>(threads * QUEUE_PER_THREAD);
-    let mut joins = Vec::with_capacity(threads);
     for number in 0..threads {
         let (receiver, hop) = (receiver.clone(), hop.clone());
-        joins.push(spawn(format!("decode-{number}"), move || {
+        crew.start(format!("decode-{number}"), move || {
             let mut scratch = Scratch::default();
+            let place = hop.ledger().place(Await::Decoder);
             for job in receiver {
+                let sample = job.sample();
+                place.begin(format_args!("sample {} of {}", sample.key, sample.shard));
                 job.run(&hop, &mut scratch);
+                place.end();
             }
-        })?);
+        })?;
     }
-    Ok((sender, joins))
+    Ok(sender)
 }

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use super::watch::Watch;
 use crate::buffer::Slice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::{Ledger, Wait};
@@ -50,6 +52,8 @@ pub struct Feed {
     leased: Arc<AtomicU64>,
     is_finished: bool,
     ledger: Arc<Ledger>,
+    /// Where it is the consumer who waits here, and no stage on the consumer's behalf.
+    watch: Option<(Watch, Handle)>,
 }
 
 impl Feed {
@@ -66,14 +70,22 @@ impl Feed {
             leased: Arc::new(AtomicU64::new(0)),
             is_finished: false,
             ledger: Arc::clone(ledger),
+            watch: None,
         }
+    }
+
+    /// The same for a consumer, who does not wait for ever.
+    pub(super) fn watched(mut self, watch: Watch, runtime: &Handle) -> Self {
+        self.watch = Some((watch, runtime.clone()));
+        self
     }
 
     /// Waits for the next piece. None at the end of the last shard.
     ///
     /// # Errors
     ///
-    /// `Cancelled` where the load was stopped, or its network task is gone: an end that nobody announced is none.
+    /// `Cancelled` where the load was stopped, or its network task is gone: an end that nobody announced is none. For a
+    /// consumer, what a wait of too long is.
     #[expect(
         clippy::should_implement_trait,
         reason = "it waits and may fail; an iterator would hide that"
@@ -83,7 +95,11 @@ impl Feed {
             return Ok(None);
         }
         let start = Instant::now();
-        let piece = match self.announced.blocking_recv() {
+        let announced = match &mut self.watch {
+            None => self.announced.blocking_recv(),
+            Some((watch, runtime)) => watch.until_ready(runtime, self.announced.recv())?,
+        };
+        let piece = match announced {
             None => return Err(stopped()),
             Some(Announced::Finished) => {
                 self.is_finished = true;
@@ -94,7 +110,11 @@ impl Feed {
             Some(Announced::Failed(error)) => Piece::Failed(error),
             Some(Announced::Range(answer, leased_bytes)) => {
                 self.leased.store(leased_bytes, Ordering::Relaxed);
-                match answer.blocking_recv() {
+                let answered = match &mut self.watch {
+                    None => answer.blocking_recv(),
+                    Some((watch, runtime)) => watch.until_ready(runtime, answer)?,
+                };
+                match answered {
                     Ok(Ok(slice)) => {
                         self.ledger.delivered_bytes(slice.len() as u64);
                         Piece::Bytes(slice)
@@ -209,6 +229,44 @@ impl Iterator for ShardBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Await;
+
+    #[test]
+    fn a_consumer_does_not_wait_for_ever_and_hears_what_for() {
+        let runtime = crate::sync::runtime_named("test").unwrap();
+        let ledger = Ledger::unread();
+        let limit = Some(std::time::Duration::from_millis(20));
+        let watched = |announced| {
+            let watch = Watch::new(&ledger, limit);
+            Feed::new(announced, mpsc::unbounded_channel().0, &ledger)
+                .watched(watch, runtime.handle())
+        };
+        let (announce, announced) = mpsc::unbounded_channel();
+        let mut feed = watched(announced);
+        let disk = ledger.awaits(Await::Disk, "bytes 0..9 of a.tar");
+        let error = feed.next().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert!(
+            error.why().contains("waiting for bytes 0..9 of a.tar ("),
+            "{error}"
+        );
+        drop(disk);
+        // The same where the range was announced, and then never came.
+        let (_answer, answered) = oneshot::channel();
+        announce.send(Announced::Range(answered, 0)).unwrap();
+        let error = feed.next().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Bug);
+        assert!(
+            error.why().contains("waiting for nothing that is known of"),
+            "{error}"
+        );
+        let (answer, answered) = oneshot::channel();
+        announce.send(Announced::Range(answered, 0)).unwrap();
+        answer
+            .send(Ok(crate::buffer::Slab::heap(3).freeze()))
+            .unwrap();
+        assert!(matches!(feed.next(), Ok(Some(Piece::Bytes(bytes))) if bytes.len() == 3));
+    }
 
     #[test]
     fn an_end_that_nobody_announced_is_none() {

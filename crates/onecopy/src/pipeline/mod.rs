@@ -30,6 +30,7 @@ mod sample_stage;
 mod spots;
 mod stretch;
 mod turns;
+mod watch;
 
 pub use feed::{Feed, Piece};
 pub use passes::Steps;
@@ -38,3 +39,4 @@ pub use running::{Batches, Next, Work};
 pub use spots::Spots;
 pub use stretch::{LaneWork, Spot, Stretch, Take};
 pub use turns::Turns;
+pub(crate) use watch::Watch;

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::crew::Crew;
 use super::feed::Feed;
 use super::passes::Passes;
+use super::watch::Watch;
 use crate::error::Result;
 use crate::ledger::{Ledger, Wait};
 use crate::sample::Sample;
@@ -27,6 +28,7 @@ impl Buffers {
 /// Samples, in order.
 #[derive(Debug)]
 pub struct Samples {
+    pub(super) watch: Watch,
     pub(super) passes: Passes,
     pub(super) samples: channel::Receiver<Result<Sample>>,
     pub(super) is_over: bool,
@@ -39,20 +41,25 @@ impl Iterator for Samples {
 
     fn next(&mut self) -> Option<Result<Sample>> {
         let start = Instant::now();
-        let next = self.samples.recv();
+        let next = if self.is_over {
+            None
+        } else {
+            let next = self.watch.recv(&self.samples, None);
+            next.map_or_else(|error| Some(Err(error)), Option::flatten)
+        };
         self.ledger.waited(Wait::Consumer, start.elapsed());
         match next {
-            Ok(Ok(sample)) => {
+            Some(Ok(sample)) => {
                 self.ledger.delivered_samples(1);
                 self.passes.hand_over(sample.number + 1);
                 return Some(Ok(sample));
             }
-            Ok(Err(error)) => {
+            Some(Err(error)) => {
                 self.is_over = true;
                 self.ledger.finish();
                 return Some(Err(error));
             }
-            Err(channel::RecvError) => {}
+            None => {}
         }
         self.ledger.finish();
         let is_told = std::mem::replace(&mut self.is_over, true);

@@ -17,6 +17,7 @@ use super::sample_stage::{BlockSink, Limited, SampleSink, Sink, Stage, Ticket};
 use super::spots::{Mark, Spots};
 use super::stretch::{LaneWork, Stretch};
 use super::turns::Turns;
+use super::watch::Watch;
 use crate::batch::{Assembler, Batch, BatchPlan, Done, Opening};
 use crate::buffer::{Pool, Recycler};
 use crate::config::OnError;
@@ -25,7 +26,7 @@ use crate::ledger::{Ledger, OpenHop, Wait};
 use crate::route::Hop;
 use crate::sample::{SampleOptions, note_skip};
 use crate::size::to_usize;
-use crate::sync::{Arc, AtomicBool, channel, spawn};
+use crate::sync::{Arc, channel};
 
 /// Samples that wait for a consumer who takes them as they are.
 const SAMPLE_QUEUE: usize = 64;
@@ -58,6 +59,8 @@ pub struct Work {
     pub limit: Option<u64>,
     /// Steps to make, whatever is left out; none ends with the data.
     pub steps: Option<Steps>,
+    /// For how long nothing may move while the consumer waits; none is for ever.
+    pub wait_limit: Option<Duration>,
     /// The hop that the store's reads count on.
     pub hop: OpenHop,
     /// Where it all is counted.
@@ -88,15 +91,13 @@ impl Work {
             lanes: wanted,
         };
         let task = runtime.spawn(fetcher.run());
-        let crew = Crew {
-            is_stopped: Arc::new(AtomicBool::new(false)),
-            is_complete: Arc::new(AtomicBool::new(false)),
-            fetcher: task.abort_handle(),
-            budget: Budget::new(self.batch_bytes, self.decode_threads * BLOCKS_PER_DECODER),
-            threads: Vec::new(),
-            ledger: Arc::clone(&self.ledger),
-        };
+        let budget = Budget::new(self.batch_bytes, self.decode_threads * BLOCKS_PER_DECODER);
+        let crew = Crew::new(task.abort_handle(), budget, self.wait_limit, &self.ledger);
         (lanes, crew)
+    }
+
+    fn watch(&self) -> Watch {
+        Watch::new(&self.ledger, self.wait_limit)
     }
 
     /// Runs as far as memory: shards' bytes, in order. There is one lane.
@@ -107,7 +108,10 @@ impl Work {
     pub fn buffers(mut self, runtime: &Handle) -> Result<Buffers> {
         let (mut lanes, crew) = self.fetch(runtime);
         match (lanes.pop(), lanes.is_empty()) {
-            (Some((feed, _)), true) => Ok(Buffers { feed, _crew: crew }),
+            (Some((feed, _)), true) => Ok(Buffers {
+                feed: feed.watched(self.watch(), runtime),
+                _crew: crew,
+            }),
             _ => Err(Error::bug("read bytes in order", "there is not one lane")),
         }
     }
@@ -128,6 +132,7 @@ impl Work {
         self.limit_to(self.steps);
         let passes = self.stage(&mut crew, lanes, None, Box::new(sink))?;
         Ok(Samples {
+            watch: self.watch(),
             passes,
             samples,
             is_over: false,
@@ -149,8 +154,7 @@ impl Work {
     ) -> Result<Batches> {
         let (lanes, mut crew) = self.fetch(runtime);
         let hop = self.ledger.hop(Hop::Decode);
-        let (jobs, decoders) = decode_pool::start(self.decode_threads, &hop)?;
-        crew.threads.extend(decoders);
+        let jobs = decode_pool::start(&mut crew, self.decode_threads, &hop)?;
         let (sender, tickets) = channel::unbounded();
         if on_error == OnError::Raise {
             // Nothing is left out, so what is to be read is known.
@@ -180,6 +184,7 @@ impl Work {
         let (marks, spots) = Spots::new(&lanes, self.turns);
         let passes = self.stage(&mut crew, lanes, marks, Box::new(sink))?;
         Ok(Batches {
+            watch: self.watch(),
             spots,
             passes,
             left,
@@ -231,7 +236,7 @@ impl Work {
             is_complete: Arc::clone(&crew.is_complete),
             sink,
         };
-        crew.threads.push(spawn("sample", move || stage.run())?);
+        crew.start("sample", move || stage.run())?;
         Ok(Passes::new(passes, &self.ledger))
     }
 }
@@ -250,6 +255,7 @@ pub enum Next {
 /// Batches, in order.
 #[derive(Debug)]
 pub struct Batches {
+    watch: Watch,
     spots: Option<Spots>,
     passes: Passes,
     /// Batches that are still to come, where their number is given out.
@@ -328,14 +334,14 @@ impl Batches {
                 return Ok(Next::End);
             }
             if self.open.is_none() {
-                match self.tickets.recv_deadline(deadline) {
-                    Ok(ticket) => {
+                match self.watch.recv(&self.tickets, Some(deadline))? {
+                    Some(Some(ticket)) => {
                         let ticket = ticket?;
                         self.passes.check(ticket.from)?;
                         self.open = Some((ticket, Vec::new()));
                     }
-                    Err(channel::RecvTimeoutError::Timeout) => return Ok(Next::NotYet),
-                    Err(channel::RecvTimeoutError::Disconnected) => {
+                    None => return Ok(Next::NotYet),
+                    Some(None) => {
                         self.crew.check_end()?;
                         self.is_at_end = true;
                         continue;
@@ -354,10 +360,10 @@ impl Batches {
             return Ok(true);
         };
         loop {
-            match ticket.block.reports().recv_deadline(deadline) {
-                Ok(report) => done.push(report),
-                Err(channel::RecvTimeoutError::Timeout) => return Ok(false),
-                Err(channel::RecvTimeoutError::Disconnected) => break,
+            match self.watch.recv(ticket.block.reports(), Some(deadline))? {
+                Some(Some(report)) => done.push(report),
+                None => return Ok(false),
+                Some(None) => break,
             }
         }
         let Some((ticket, done)) = self.open.take() else {

@@ -3,7 +3,7 @@
 
 use crate::config::{Answer, OnError};
 use crate::error::{Error, Result};
-use crate::ledger::{Ledger, Lost};
+use crate::ledger::{Await, Ledger, Lost};
 
 /// Counts a sample that is left out under the name of its error's kind, and says so where that is wished.
 ///
@@ -38,7 +38,7 @@ pub(super) fn leave_out(
     cause: &str,
     error: Error,
 ) -> Result<()> {
-    let answer = on_error.answer(&error)?;
+    let answer = ask(ledger, on_error, &error)?;
     if answer == Answer::Raise {
         return Err(error);
     }
@@ -69,7 +69,7 @@ pub(super) fn take_all_the_same(
     cause: &str,
     error: Error,
 ) -> Result<()> {
-    let answer = on_error.answer(&error)?;
+    let answer = ask(ledger, on_error, &error)?;
     if answer == Answer::Raise {
         return Err(error);
     }
@@ -78,4 +78,13 @@ pub(super) fn take_all_the_same(
         tracing::warn!("shard taken ({cause}): {error}");
     }
     Ok(())
+}
+
+/// What the policy says; where that is for a function to say, it may take its time.
+fn ask(ledger: &Ledger, on_error: &OnError, error: &Error) -> Result<Answer> {
+    let _asked = matches!(on_error, OnError::Ask(_)).then(|| {
+        let what = format_args!("the answer of the function of on_error about this: {error}");
+        ledger.awaits(Await::Answer, what)
+    });
+    on_error.answer(error)
 }

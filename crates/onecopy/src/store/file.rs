@@ -1,6 +1,7 @@
 //! Files of this machine.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use std::time::Instant;
 use super::files_below::{FilesBelow, Level, folder_part, look_at};
 use super::{BoxFuture, ETag, Filled, Key, ListPage, ListRequest, Object, Store, Target};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::OpenHop;
+use crate::ledger::{Await, Ledger, OpenAwait, OpenHop};
 use crate::route::Hop;
 use crate::size::to_usize;
 use crate::sync::{Arc, Threads};
@@ -23,21 +24,28 @@ use crate::sync::{Arc, Threads};
 #[derive(Debug)]
 pub(super) struct FileStore {
     threads: Threads,
+    /// Told what is under way: a file system that does not answer says nothing itself.
+    ledger: Arc<Ledger>,
 }
 
 /// Reads that wait for disks at the same time, at most: the queue of an NVMe is deeper than that of anything else, and a
 /// device gives its best rate with fewer.
 const THREADS: usize = 64;
 
-impl Default for FileStore {
-    fn default() -> Self {
+impl FileStore {
+    pub(super) fn new(ledger: &Arc<Ledger>) -> Self {
         Self {
             threads: Threads::new("file", THREADS),
+            ledger: Arc::clone(ledger),
         }
     }
-}
 
-impl FileStore {
+    /// Tells that `path` is being looked at.
+    pub(super) fn under_way(&self, path: impl fmt::Display) -> OpenAwait {
+        self.ledger
+            .awaits(Await::Disk, format_args!("a look at {path}"))
+    }
+
     /// The object at `path`, of which nothing is known yet.
     pub(super) fn object(path: &Path) -> Object {
         Object {
@@ -130,7 +138,10 @@ fn open(doing: &str, path: &Path) -> Result<(File, Metadata)> {
 fn read(hop: &OpenHop, object: &Object, offset: u64, mut target: Target) -> Result<Filled> {
     let path = path_of(&object.key);
     let room: u64 = target.iter().map(|slab| slab.len() as u64).sum();
-    let doing = format!("read bytes {offset}..{} of", offset.saturating_add(room));
+    let end = offset.saturating_add(room);
+    let what = format_args!("bytes {offset}..{end} of {}", object.url);
+    let _under_way = hop.ledger().awaits(Await::Disk, what);
+    let doing = format!("read bytes {offset}..{end} of");
     let error = |kind, why: &str| Error::new(kind, doing.as_str(), &*object.url, why);
     let (file, before) = open("read", path)?;
     let tag = etag(&before);
@@ -206,10 +217,15 @@ fn pread(
 }
 
 /// Every file below the folder part of `prefix` whose path begins with it, in byte order.
-fn list(request: &ListRequest) -> Result<ListPage> {
+fn list(request: &ListRequest, under_way: &OpenAwait) -> Result<ListPage> {
     let mut page = ListPage::default();
+    let listing = format!("the listing of {}", request.prefix);
+    under_way.begin(&listing);
     if !request.is_folded {
-        page.objects = FilesBelow::new(&request.prefix)?.collect::<Result<_>>()?;
+        let files = FilesBelow::new(&request.prefix)?;
+        page.objects = files
+            .inspect(|_found| under_way.begin(&listing))
+            .collect::<Result<_>>()?;
         return Ok(page);
     }
     let folder = folder_part(request.prefix.as_bytes());
@@ -237,8 +253,9 @@ impl Store for FileStore {
     }
 
     fn head<'a>(&'a self, object: &'a Object) -> BoxFuture<'a, Result<Object>> {
-        let object = object.clone();
+        let (object, under_way) = (object.clone(), self.under_way(&object.url));
         let work = move || {
+            let _until_its_end = under_way;
             let mut found = Self::look_up(path_of(&object.key))?;
             found.url = object.url;
             Ok(found)
@@ -247,7 +264,8 @@ impl Store for FileStore {
     }
 
     fn list<'a>(&'a self, request: &'a ListRequest) -> BoxFuture<'a, Result<ListPage>> {
-        let request = request.clone();
-        Box::pin(async { self.threads.run(move || list(&request)).await? })
+        let (request, under_way) = (request.clone(), self.ledger.place(Await::Disk));
+        let work = move || list(&request, &under_way);
+        Box::pin(async { self.threads.run(work).await? })
     }
 }

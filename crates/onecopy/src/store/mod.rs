@@ -6,7 +6,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `url`, `shown`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `stores`, `pages` | from what people write to objects and their stores |
+//! | `url`, `shown`, `url_list`, `braces`, `glob`, `escape`, `resolve`, `opener`, `stores`, `pages` | from what people write to objects and their stores |
 //! | `s3/`, `gcs/`, `azure/`, `http`, `file` | the stores |
 //! | `credentials/`, `cloud`, `xml` | what stores with accounts have in common |
 //! | `pace` | what reading is like just now |
@@ -33,6 +33,7 @@ mod glob;
 mod http;
 mod http1;
 mod object;
+mod opener;
 mod origin;
 mod pace;
 mod pages;
@@ -56,17 +57,17 @@ pub use files_below::FilesBelow;
 pub use glob::Glob;
 pub(crate) use http1::files_left;
 pub use object::{ETag, Key, Object};
+pub use opener::{Named, Opener, open_store, open_store_counted};
 pub use pace::Pace;
 pub use pages::Pages;
-pub use resolve::{
-    Absent, Named, expand_braces, is_pattern, open_store, open_store_counted, resolve, resolve_with,
-};
+pub use resolve::{Absent, expand_braces, is_pattern, resolve, resolve_with};
 pub use s3::{Bucket, list_buckets};
 pub use shown::{behind_listed, shown as shown_url};
 pub use stdin::stdin;
 pub(crate) use stores::OneKind;
 pub use url::split_bucket;
 pub(crate) use url::{check as check_url, split_version};
+pub(crate) use url_list::list_file;
 pub(crate) use whole::read_whole;
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 

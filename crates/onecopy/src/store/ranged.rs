@@ -8,7 +8,7 @@ use super::origin::{self, ContentRange, Origin};
 use super::retry::Retry;
 use super::{Filled, Object, Taker, Target};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ledger::OpenHop;
+use crate::ledger::{Await, OpenAwait, OpenHop};
 use crate::size::to_usize;
 
 /// One range on its way.
@@ -79,6 +79,7 @@ pub(super) async fn read_run<'a>(
         reading.sum = summing.map(Sum::new);
         reading.handed.clone_from(&reading.sum);
     }
+    let _under_way = reading.under_way();
     let mut retry = Retry::counted(origin.client(), hop.ledger());
     while !reading.is_done() {
         let began = reading.offset;
@@ -117,6 +118,14 @@ impl Reading<'_> {
             .len_bytes
             .map_or(u64::MAX, |len| len.saturating_sub(self.offset));
         self.room.min(left)
+    }
+
+    /// Tells what is being read.
+    fn under_way(&self) -> OpenAwait {
+        let (from, url) = (self.offset, &self.object.url);
+        let end = from.saturating_add(self.want());
+        let what = format_args!("bytes {from}..{end} of {url}");
+        self.hop.ledger().awaits(Await::Request, what)
     }
 
     fn is_done(&self) -> bool {

@@ -43,52 +43,6 @@ pub enum Absent {
     Ignored,
 }
 
-/// What a URL names, as [`open_store`] tells it.
-#[derive(Debug, Clone)]
-pub enum Named {
-    /// One object. Nothing but its key is known yet; [`Store::head`] looks it up.
-    Object(Object),
-    /// Everything whose key begins with these bytes: a bucket, or what ends in `/`.
-    Prefix(Key),
-}
-
-/// Opens the store of one URL, for looking around in it: no braces, globs or lists.
-///
-/// # Errors
-///
-/// `InvalidInput` for what is no URL, a bucket or profile that cannot be; `Unsupported` for schemes that are not known.
-pub fn open_store(url: &str, config: &StoreConfig) -> Result<(Arc<dyn Store>, Named)> {
-    open_store_counted(url, config, &Ledger::unread())
-}
-
-/// As [`open_store`]; connections, look-ups and listings are counted on `ledger`.
-///
-/// # Errors
-///
-/// As [`open_store`].
-pub fn open_store_counted(
-    url: &str,
-    config: &StoreConfig,
-    ledger: &Arc<Ledger>,
-) -> Result<(Arc<dyn Store>, Named)> {
-    let place = match Place::read(url)? {
-        // A file that bears the very name is meant, whatever characters are in it.
-        Place::File(path) if path.exists() => Place::File(path),
-        _ => Place::read(&escape::unescaped(url))?,
-    };
-    let (store, object) = Stores::new(config, ledger).open(&place)?;
-    let named = match &place {
-        place if place.key().is_some_and(is_prefix) => Named::Prefix(object.key),
-        Place::File(path) if is_folder_name(path) => Named::Prefix(object.key),
-        Place::File(path) if path.is_dir() => {
-            let slash = [path.as_os_str().as_bytes(), b"/"].concat();
-            Named::Prefix(Key::new(slash))
-        }
-        _ => Named::Object(object),
-    };
-    Ok((store, named))
-}
-
 /// Whether `url` may stand for something else than the one object or prefix that it is written like: it has braces, or is
 /// a glob. In an HTTP URL `?` begins a query, and there are no globs.
 #[must_use]
@@ -172,7 +126,7 @@ pub async fn resolve_with(
     for url in urls {
         match list_file(url) {
             Some(path) => {
-                for line in read_list(path, search.names_left)? {
+                for line in read_list(path, search.names_left, ledger)? {
                     if list_file(&line).is_some() {
                         let why = "a list cannot contain another list";
                         return Err(Error::new(ErrorKind::InvalidInput, "read", path, why));
@@ -207,7 +161,7 @@ impl Search {
         }
         // A file that bears the very name is meant, whatever characters are in it.
         if let Place::File(path) = Place::read(url)?
-            && path.is_file()
+            && self.stores.look_at(&path, Path::is_file)
         {
             self.take_names(1, start)?;
             return self.add_file(&path);
@@ -262,7 +216,7 @@ impl Search {
 
     fn add_file(&mut self, path: &Path) -> Result<()> {
         let (store, unknown) = self.stores.open(&Place::File(path.to_owned()))?;
-        let object = match FileStore::look_up(path) {
+        let object = match self.stores.look_at(path, FileStore::look_up) {
             Err(error) if self.absent == Absent::Refused => return Err(error),
             // Reading will tell.
             Err(_) => unknown,
@@ -352,11 +306,11 @@ async fn list_all(store: &Arc<dyn Store>, prefix: Key, name: &str) -> Result<Vec
 }
 
 /// Whether a key is meant as the beginning of others.
-fn is_prefix(key: &str) -> bool {
+pub(super) fn is_prefix(key: &str) -> bool {
     key.is_empty() || key.ends_with('/')
 }
 
-fn is_folder_name(path: &Path) -> bool {
+pub(super) fn is_folder_name(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(b"/")
 }
 

@@ -1,6 +1,7 @@
 //! One store per endpoint and bucket, so that everything read from it shares its connections.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use super::azure::{self, AzureStore, Container};
 use super::file::FileStore;
@@ -44,8 +45,14 @@ impl Stores {
             azure: HashMap::new(),
             containers: HashMap::new(),
             servers: HashMap::new(),
-            files: Arc::new(FileStore::default()),
+            files: Arc::new(FileStore::new(ledger)),
         }
+    }
+
+    /// Looks at a file, which takes as long as its file system likes.
+    pub(super) fn look_at<T>(&self, path: &Path, look: impl FnOnce(&Path) -> T) -> T {
+        let _under_way = self.files.under_way(path.display());
+        look(path)
     }
 
     /// The store of `place`, and the object that it names there, of which nothing is known yet.

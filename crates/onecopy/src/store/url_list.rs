@@ -6,6 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 
 use super::stdin;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::{Await, Ledger};
 
 /// A longer list is refused: 64 MiB are a million URLs.
 const MAX_LIST_BYTES: u64 = 64 << 20;
@@ -14,7 +15,7 @@ const MAX_LIST_BYTES: u64 = 64 << 20;
 pub(super) const MAX_URL_BYTES: usize = 64 << 10;
 
 /// The path of a file with a list, where `url` names one. `-` is stdin.
-pub(super) fn list_file(url: &str) -> Option<&str> {
+pub(crate) fn list_file(url: &str) -> Option<&str> {
     if let Some(path) = url.strip_prefix('@') {
         return Some(path);
     }
@@ -29,7 +30,9 @@ pub(super) fn list_file(url: &str) -> Option<&str> {
 ///
 /// `LimitReached` for more than 64 MiB, a line of more than 64 KiB, more than `max_urls` of them; `InvalidInput` for what
 /// is neither a file nor a pipe, or no text; `NotFound` where it names nothing; and what opening and reading can meet.
-pub(super) fn read_list(path: &str, max_urls: u64) -> Result<Vec<String>> {
+pub(super) fn read_list(path: &str, max_urls: u64, ledger: &Ledger) -> Result<Vec<String>> {
+    let reading = format!("the list {path}");
+    let under_way = ledger.awaits(Await::Disk, &reading);
     let refused = |kind, why: String| {
         Error::new(kind, "read the list", path, why).with_help("one URL a line; # begins a remark")
     };
@@ -39,6 +42,7 @@ pub(super) fn read_list(path: &str, max_urls: u64) -> Result<Vec<String>> {
     loop {
         line.clear();
         number += 1;
+        under_way.begin(&reading);
         let mut limited = lines.by_ref().take(MAX_URL_BYTES as u64 + 1);
         let read = limited.read_until(b'\n', &mut line);
         len_bytes += read.map_err(|error| Error::io("read the list", path, error))? as u64;
@@ -110,7 +114,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("urls");
         fs::write(&path, bytes).unwrap();
-        read_list(path.to_str().unwrap(), 5)
+        read_list(path.to_str().unwrap(), 5, &Ledger::unread())
     }
 
     #[test]
@@ -165,7 +169,7 @@ mod tests {
         // A remark a line, so that no URL is kept.
         let line = format!("#{}\n", "x".repeat(1022));
         fs::write(&path, line.repeat((64 << 10) + 1)).unwrap();
-        let error = read_list(path.to_str().unwrap(), 5).unwrap_err();
+        let error = read_list(path.to_str().unwrap(), 5, &Ledger::unread()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LimitReached);
         assert!(
             error.to_string().contains("more than 67108864 bytes"),
@@ -176,11 +180,11 @@ mod tests {
     #[test]
     fn devices_and_folders_are_no_lists_and_pipes_are() {
         for path in ["/dev/zero", "/dev/null", "/"] {
-            let error = read_list(path, 5).unwrap_err();
+            let error = read_list(path, 5, &Ledger::unread()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
             assert!(error.help().unwrap().contains("@-"), "{error}");
         }
-        let missing = read_list("/no/such/list", 5).unwrap_err();
+        let missing = read_list("/no/such/list", 5, &Ledger::unread()).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
@@ -190,7 +194,7 @@ mod tests {
             fs::write(writing, "s3://b/1\ns3://b/2\n").unwrap();
         });
         assert_eq!(
-            read_list(pipe.to_str().unwrap(), 5).unwrap(),
+            read_list(pipe.to_str().unwrap(), 5, &Ledger::unread()).unwrap(),
             ["s3://b/1", "s3://b/2"]
         );
         writer.unwrap().join().unwrap();

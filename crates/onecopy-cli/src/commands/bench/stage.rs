@@ -65,6 +65,7 @@ pub(super) fn check(args: &BenchArgs) -> Result<()> {
 pub(super) fn run(stage: Stage, args: &BenchArgs, limit: Limit, context: &Context) -> Result<Ran> {
     context.interrupt.check()?;
     let mut config = load_config(&args.store, &args.reading);
+    config.wait_limit = args.waiting.limit();
     config.decode_threads = args.decode_threads;
     config.on_error = args.on_error.clone();
     config.max_skipped = args.max_skipped;

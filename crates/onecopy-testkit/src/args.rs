@@ -100,7 +100,7 @@ pub(crate) struct FaultArgs {
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
-    /// Load the files below this folder into memory and serve them, too
+    /// Serve the files below this folder, too; those up to 8 MiB are held in memory
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Take the time that S3 takes

@@ -16,6 +16,9 @@ use onecopy_testkit::shards::{Dtype, Field, ShardMaker};
 
 use crate::args::{Args, Command, FaultArgs, Kind, ProfileName, ServeArgs, ShardsArgs};
 
+/// Files up to this are held in memory. The ETags of larger ones follow from their names: to read them first would take long.
+const HELD_BYTES: u64 = 8 << 20;
+
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Serve(args) => serve(&args),
@@ -94,6 +97,8 @@ fn put_folder(server: &FaultServer, folder: &Path, below: &str) -> io::Result<()
         let key = format!("{below}{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
             put_folder(server, &entry.path(), &format!("{key}/"))?;
+        } else if entry.path().metadata()?.len() > HELD_BYTES {
+            server.put_file(&key, &entry.path())?;
         } else {
             server.put(&key, std::fs::read(entry.path())?);
         }

@@ -3,7 +3,9 @@
 
 mod client;
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::FileExt as _;
 use std::process::{Child, Command, Stdio};
 
 use client::Client;
@@ -71,6 +73,30 @@ fn serves_faults_until_stdin_closes() {
             .len(),
         10
     );
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn serves_large_files_at_the_fault_server_without_holding_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = File::create(folder.path().join("large")).unwrap();
+    // More than anybody would hold: a file without content takes no room on the disk.
+    large.set_len(1 << 40).unwrap();
+    large.write_all_at(b"some bytes", 1 << 39).unwrap();
+    std::fs::write(folder.path().join("small"), "few").unwrap();
+    let (mut child, told) = start(&["fault", "--root", folder.path().to_str().unwrap()]);
+    let list = client(&told).ask("GET", "/bucket?list-type=2", &[]);
+    assert_eq!(
+        list.xml_all("Size"),
+        [(1_u64 << 40).to_string().as_str(), "3"]
+    );
+    assert_eq!(client(&told).ask("GET", "/bucket/small", &[]).body, b"few");
+    let range = format!("bytes={}-{}", (1_u64 << 39) - 2, (1_u64 << 39) + 11);
+    let part = client(&told).ask("GET", "/bucket/large", &[("Range", range.as_str())]);
+    assert_eq!(part.body, b"\0\0some bytes\0\0");
+    let tag = part.header("etag").to_owned();
+    assert!(list.xml_all("ETag")[0].contains(tag.trim_matches('"')));
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
 }

@@ -1,6 +1,11 @@
 //! What to answer, decided before the first byte leaves; [`super::connection`] then sends it.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,11 +16,40 @@ use super::body::Pattern;
 use super::request::Request;
 use super::script::Fault;
 
+/// Summed up at once.
+const SUMMED_BYTES: u64 = 64 << 10;
+
 /// The bytes of an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Pattern(Pattern),
     Bytes(Bytes),
+    /// A file, of which no more is held than is being sent.
+    File(Arc<Path>),
+}
+
+impl Content {
+    /// `length` bytes from `at` on: a slice of stored ones, or made in the buffer.
+    pub(crate) fn take<'b>(
+        &'b self,
+        at: u64,
+        length: u64,
+        buffer: &'b mut Vec<u8>,
+    ) -> io::Result<&'b [u8]> {
+        let index = |offset| usize::try_from(offset).map_err(io::Error::other);
+        match self {
+            Self::Bytes(bytes) => return Ok(&bytes[index(at)?..index(at + length)?]),
+            Self::Pattern(pattern) => {
+                buffer.resize(index(length)?, 0);
+                pattern.fill(at, buffer);
+            }
+            Self::File(path) => {
+                buffer.resize(index(length)?, 0);
+                File::open(path)?.read_exact_at(buffer, at)?;
+            }
+        }
+        Ok(buffer)
+    }
 }
 
 /// An object that was asked for.
@@ -29,21 +63,16 @@ pub(crate) struct Target {
 
 impl Target {
     /// The checksum of the whole, as S3 writes it.
-    fn crc64nvme(&self) -> String {
+    fn crc64nvme(&self) -> io::Result<String> {
         let mut sum = Crc64Nvme::new();
-        match &self.content {
-            Content::Bytes(bytes) => sum.update(bytes),
-            Content::Pattern(pattern) => {
-                let mut piece = [0; 64 << 10];
-                for offset in (0..self.size).step_by(piece.len()) {
-                    let left = usize::try_from(self.size - offset).unwrap_or(usize::MAX);
-                    let piece = &mut piece[..left.min(64 << 10)];
-                    pattern.fill(offset, piece);
-                    sum.update(piece);
-                }
-            }
+        let mut buffer = Vec::new();
+        let mut at = 0;
+        while at < self.size {
+            let length = SUMMED_BYTES.min(self.size - at);
+            sum.update(self.content.take(at, length, &mut buffer)?);
+            at += length;
         }
-        BASE64.encode(sum.finalize())
+        Ok(BASE64.encode(sum.finalize()))
     }
 }
 
@@ -197,8 +226,11 @@ pub(crate) fn object(request: &Request, target: &Target, number: u64, faults: &[
         answer.set("ETag", shown);
     }
     if told.is_none() && has(&Fault::Sum) && request.header("x-amz-checksum-mode").is_some() {
+        let Ok(sum) = target.crc64nvme() else {
+            return Answer::error(500, None);
+        };
         answer.set("x-amz-checksum-type", "FULL_OBJECT".to_owned());
-        answer.set("x-amz-checksum-crc64nvme", target.crc64nvme());
+        answer.set("x-amz-checksum-crc64nvme", sum);
     }
     damage_head(&mut answer, length, faults);
     answer

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
-use super::answer::{Answer, Content, object};
+use super::answer::{Answer, object};
 use super::record::FaultRecord;
 use super::request::Request;
 use super::script::Fault;
@@ -194,7 +194,7 @@ impl Connection {
         let mut at = start;
         while at < last {
             let piece = pace.piece().min(last - at);
-            let bytes = take(&answer.content, at, piece, &mut buffer)?;
+            let bytes = answer.content.take(at, piece, &mut buffer)?;
             sent.fetch_add(piece, Ordering::AcqRel);
             self.send_piece(
                 bytes,
@@ -324,24 +324,6 @@ impl Pace {
     fn next(&self, now: Instant, bytes: u64, rate: f64) -> Instant {
         let kept = self.due.max(now.checked_sub(CATCH_UP).unwrap_or(now));
         kept + Duration::from_secs_f64(whole(bytes) / rate)
-    }
-}
-
-/// A piece of the content: a slice of stored bytes, or made in the buffer.
-fn take<'b>(
-    content: &'b Content,
-    at: u64,
-    length: u64,
-    buffer: &'b mut Vec<u8>,
-) -> io::Result<&'b [u8]> {
-    let index = |offset| usize::try_from(offset).map_err(io::Error::other);
-    match content {
-        Content::Bytes(bytes) => Ok(&bytes[index(at)?..index(at + length)?]),
-        Content::Pattern(pattern) => {
-            buffer.resize(index(length)?, 0);
-            pattern.fill(at, buffer);
-            Ok(buffer)
-        }
     }
 }
 

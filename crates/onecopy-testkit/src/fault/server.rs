@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
@@ -24,7 +25,7 @@ use crate::random::{hash, mix};
 /// What is served and how: written by the test, read by every connection.
 #[derive(Debug, Default)]
 struct State {
-    objects: BTreeMap<String, Bytes>,
+    objects: BTreeMap<String, Target>,
     scripts: HashMap<String, Script>,
     listings: HashMap<String, Listing>,
     /// GETs so far, by key.
@@ -67,8 +68,8 @@ impl Core {
     /// The object behind a key: one that was put, one that was listed, one that its key describes.
     pub(crate) fn find(&self, bucket: &str, key: &str) -> Option<Target> {
         let state = self.state();
-        if let Some(bytes) = state.objects.get(key) {
-            return Some(bytes_target(bytes));
+        if let Some(target) = state.objects.get(key) {
+            return Some(target.clone());
         }
         let listed = state.listings.get(bucket).and_then(|listing| {
             listing
@@ -107,7 +108,8 @@ impl Core {
     }
 
     pub(crate) fn put(&self, key: &str, bytes: Bytes) {
-        self.state().objects.insert(key.to_owned(), bytes);
+        let target = bytes_target(bytes);
+        self.state().objects.insert(key.to_owned(), target);
     }
 
     /// One page of the bucket: of the listing that was put, or of all objects that were.
@@ -115,9 +117,8 @@ impl Core {
         let state = self.state();
         let mut listing = state.listings.get(bucket).cloned().unwrap_or_default();
         if listing.keys.is_empty() {
-            let told = |(key, bytes): (&String, &Bytes)| {
-                (key.clone(), bytes.len() as u64, bytes_target(bytes).etag)
-            };
+            let told =
+                |(key, target): (&String, &Target)| (key.clone(), target.size, target.etag.clone());
             listing.keys = state.objects.iter().map(told).collect();
         }
         match page(&listing, bucket, request) {
@@ -127,13 +128,13 @@ impl Core {
     }
 }
 
-fn bytes_target(bytes: &Bytes) -> Target {
+fn bytes_target(bytes: Bytes) -> Target {
     let size = bytes.len() as u64;
-    let etag = format!("{:08x}{size:x}", crc32fast::hash(bytes));
+    let etag = format!("{:08x}{size:x}", crc32fast::hash(&bytes));
     Target {
         size,
         etag,
-        content: Content::Bytes(bytes.clone()),
+        content: Content::Bytes(bytes),
     }
 }
 
@@ -202,6 +203,22 @@ impl FaultServer {
     /// Serves these bytes under this key, in every bucket. The bytes are shared, not copied.
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) {
         self.core.put(key, bytes.into());
+    }
+
+    /// Serves a file under this key, in every bucket. It is read as it is asked for, so it may be of any size, and must not
+    /// change.
+    ///
+    /// # Errors
+    /// If the file cannot be looked at.
+    pub fn put_file(&self, key: &str, path: &Path) -> io::Result<()> {
+        let size = std::fs::metadata(path)?.len();
+        let target = Target {
+            size,
+            etag: format!("{:016x}{:016x}", hash(&path.to_string_lossy()), mix(size)),
+            content: Content::File(path.into()),
+        };
+        self.core.state().objects.insert(key.to_owned(), target);
+        Ok(())
     }
 
     /// Scripts a key, and counts its requests from 0 again.

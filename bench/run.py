@@ -23,8 +23,12 @@ from scenarios import (
     buffer_cpu_tls,
     bytes_beside,
     connections,
+    epoch_order,
     first_batch,
+    index,
+    order_plan,
     peak_memory,
+    resume,
     rivals,
     sync_beside,
     tar_parsing,
@@ -41,6 +45,10 @@ SCENARIOS: dict[str, Any] = {
     "tar_parsing": tar_parsing,
     "connections": connections,
     "rivals": rivals,
+    "order_plan": order_plan,
+    "resume": resume,
+    "index": index,
+    "epoch_order": epoch_order,
     **sync_beside.CASES,
 }
 RUNS_MIN = 5

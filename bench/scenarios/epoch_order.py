@@ -1,0 +1,95 @@
+"""What order costs in a long epoch: plain, shuffled, with an index and lanes, and with states.
+
+64 shards of 100 MB (samples of 100 KB) into batches of 64, over loopback from the S3 server and
+from files in the page cache, by one process on one core. As bytes, which Python copies out of the
+batch, and as arrays, where nobody does that. All ways in turns, each turn beginning
+with another; the ratio to the plain stream is taken in each turn, and the median of the ratios is
+given. Where the client's core is what limits, the ratio of rates is that of the CPU taken, turned
+over.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from counted_shards import Shards, order
+from measuring import BUCKET, DATA, GB, serving, warm
+from scenarios import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TITLE = "throughput of an ordered epoch"
+LIMIT = "with shuffle, index and 64 lanes, at least 0.97 x the samples/s of the plain stream"
+RATIO_MIN = 0.97
+SHARDS = Shards("epoch", 64, 1000, 100_000)
+SHUFFLE, LANES, MEMORY = 10_000, 64, "1GiB"
+WAYS = ("plain", "shuffled", "lanes and index", "with states")
+JUDGED = "lanes and index"
+SETS = (("s3", "bytes"), ("files", "bytes"), ("s3", "arrays"), ("files", "arrays"))
+
+
+def asked(store: str, kind: str, way: str, port: int) -> dict[str, Any]:
+    """Return what a process is asked for."""
+    opened: dict[str, Any] = {"memory": MEMORY, "decode_threads": 1}
+    where = f"{DATA / BUCKET}/"
+    if store == "s3":
+        where = f"s3://{BUCKET}/"
+        endpoint = f"http://127.0.0.1:{port}"
+        opened |= {"endpoint_url": endpoint, "region": "us-east-1", "no_sign_request": True}
+    if way in WAYS[2:]:
+        index = f"{where}{SHARDS.folder}/index/index.json"
+        opened |= {"index": index, "lanes": LANES}
+    return {
+        "urls": f"{where}{SHARDS.folder}/shards/",
+        "opened": opened,
+        "shuffle": 0 if way == "plain" else SHUFFLE,
+        "fields": [SHARDS.field],
+        "is_raw": kind == "bytes",
+        "is_stating": way == "with states",
+    }
+
+
+def measure(runs: int) -> Iterator[dict[str, Any]]:
+    """Run the ways in turns."""
+    SHARDS.make()
+    for turn in range(runs):
+        for store, kind in SETS:
+            warm(SHARDS.keys)
+            first = turn % len(WAYS)
+            with serving(DATA) as port:
+                for way in WAYS[first:] + WAYS[:first]:
+                    done = order("epoch", asked(store, kind, way, port))
+                    if done.answer["samples"] != SHARDS.shards * SHARDS.samples:
+                        raise RuntimeError(f"{way}: {done.answer['samples']} samples came")
+                    row = {"store": store, "kind": kind, "way": way, "turn": turn}
+                    yield {**row, "peak_rss_bytes": done.peak_rss_bytes, **done.answer}
+
+
+def judge(rows: list[dict[str, Any]]) -> Verdict:
+    """Compare turn by turn."""
+    table = [
+        "| samples from | way | samples/s | of plain | CPU s/GB | of plain | copied again |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    size = SHARDS.samples * SHARDS.shards * SHARDS.sample_bytes
+    judged: dict[str, float] = {}
+    for store, kind in SETS:
+        mine = [r for r in rows if (r["store"], r["kind"]) == (store, kind)]
+        plain = {r["turn"]: r for r in mine if r["way"] == "plain"}
+        for way in WAYS:
+            turns = [r for r in mine if r["way"] == way]
+            ratio = median(plain[r["turn"]]["seconds"] / r["seconds"] for r in turns)
+            cpu = median(r["cpu_seconds"] / plain[r["turn"]]["cpu_seconds"] for r in turns)
+            again = max(r["hops"].get("straddle", 0) + r["hops"].get("hold", 0) for r in turns)
+            if way == JUDGED:
+                judged[f"{kind} from {store}"] = ratio
+            table.append(
+                f"| {kind}, {store} | {way} "
+                f"| {median(r['samples'] / r['seconds'] for r in turns):.0f} | {ratio:.3f} "
+                f"| {median(r['cpu_seconds'] for r in turns) / size * GB:.3f} | {cpu:.2f} "
+                f"| {again / size:.1%} |"
+            )
+    figure = ", ".join(f"{ratio:.3f} x ({name})" for name, ratio in judged.items())
+    return Verdict(figure, min(judged.values()) >= RATIO_MIN, table)

@@ -1,11 +1,12 @@
 """What order costs in a long epoch: plain, shuffled, with an index and lanes, and with states.
 
-64 shards of 100 MB (samples of 100 KB) into batches of 64, over loopback from the S3 server and
-from files in the page cache, by one process on one core. As bytes, which Python copies out of the
-batch, and as arrays, where nobody does that. All ways in turns, each turn beginning
-with another; the ratio to the plain stream is taken in each turn, and the median of the ratios is
-given. Where the client's core is what limits, the ratio of rates is that of the CPU taken, turned
-over.
+64 shards of 100 MB (samples of 100 KB) into batches of 64 by one process on one core: over loopback
+from the S3 server, from files in the page cache, and over a link, the fault server, which gives
+50 MB/s to each of 8 connections and the first byte of every answer after 30 ms. As bytes, which
+Python copies out of the batch, and as arrays, where nobody does that. All ways in turns, each turn
+beginning with another; the ratio to the plain stream is taken in each turn, and the median of the
+ratios is given. The windows of the judged way take 1 GB, the memory that there is; those of
+`small windows` a fifth of it.
 """
 
 from __future__ import annotations
@@ -14,41 +15,61 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from counted_shards import Shards, order
-from measuring import BUCKET, DATA, GB, serving, warm
+from measuring import BUCKET, DATA, GB, faulty, serving, warm
 from scenarios import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 TITLE = "throughput of an ordered epoch"
 LIMIT = "with shuffle, index and 64 lanes, at least 0.97 x the samples/s of the plain stream"
 RATIO_MIN = 0.97
 SHARDS = Shards("epoch", 64, 1000, 100_000)
-SHUFFLE, LANES, MEMORY = 10_000, 64, "1GiB"
-WAYS = ("plain", "shuffled", "lanes and index", "with states")
+SHUFFLE, SMALL_SHUFFLE, LANES, MEMORY = 10_000, 2000, 64, "1GiB"
+WAYS = ("plain", "shuffled", "lanes and index", "small windows", "with states")
 JUDGED = "lanes and index"
-SETS = (("s3", "bytes"), ("files", "bytes"), ("s3", "arrays"), ("files", "arrays"))
+SETS = (
+    ("s3", "bytes"),
+    ("files", "bytes"),
+    ("s3", "arrays"),
+    ("files", "arrays"),
+    ("link", "arrays"),
+)
+CONNECTIONS, RATE, FIRST_BYTE_MS = 8, 50_000_000, 30
+LINK_TURNS = 3  # some two minutes each
 
 
 def asked(store: str, kind: str, way: str, port: int) -> dict[str, Any]:
     """Return what a process is asked for."""
     opened: dict[str, Any] = {"memory": MEMORY, "decode_threads": 1}
-    where = f"{DATA / BUCKET}/"
-    if store == "s3":
-        where = f"s3://{BUCKET}/"
+    where = str(SHARDS.place)
+    if store != "files":
         endpoint = f"http://127.0.0.1:{port}"
         opened |= {"endpoint_url": endpoint, "region": "us-east-1", "no_sign_request": True}
+        where = f"s3://{BUCKET}/{SHARDS.folder}"
+    if store == "link":
+        opened["connections"] = CONNECTIONS
+        where = f"s3://{BUCKET}"
     if way in WAYS[2:]:
-        index = f"{where}{SHARDS.folder}/index/index.json"
-        opened |= {"index": index, "lanes": LANES}
+        opened |= {"index": f"{where}/index/index.json", "lanes": LANES}
+    shuffles = {"plain": 0, "small windows": SMALL_SHUFFLE}
     return {
-        "urls": f"{where}{SHARDS.folder}/shards/",
+        "urls": f"{where}/shards/",
         "opened": opened,
-        "shuffle": 0 if way == "plain" else SHUFFLE,
+        "shuffle": shuffles.get(way, SHUFFLE),
         "fields": [SHARDS.field],
         "is_raw": kind == "bytes",
         "is_stating": way == "with states",
     }
+
+
+def server(store: str) -> AbstractContextManager[int]:
+    """Start what the shards come from."""
+    if store != "link":
+        return serving(DATA)
+    timing = ["--bytes-per-second", str(RATE), "--first-byte-ms", str(FIRST_BYTE_MS)]
+    return faulty(*timing, "--root", str(SHARDS.place))
 
 
 def measure(runs: int) -> Iterator[dict[str, Any]]:
@@ -56,9 +77,11 @@ def measure(runs: int) -> Iterator[dict[str, Any]]:
     SHARDS.make()
     for turn in range(runs):
         for store, kind in SETS:
+            if store == "link" and turn >= LINK_TURNS:
+                continue
             warm(SHARDS.keys)
             first = turn % len(WAYS)
-            with serving(DATA) as port:
+            with server(store) as port:
                 for way in WAYS[first:] + WAYS[:first]:
                     done = order("epoch", asked(store, kind, way, port))
                     if done.answer["samples"] != SHARDS.shards * SHARDS.samples:
@@ -70,8 +93,8 @@ def measure(runs: int) -> Iterator[dict[str, Any]]:
 def judge(rows: list[dict[str, Any]]) -> Verdict:
     """Compare turn by turn."""
     table = [
-        "| samples from | way | samples/s | of plain | CPU s/GB | of plain | copied again |",
-        "|---|---|---|---|---|---|---|",
+        "| from | way | samples/s | of plain | CPU s/GB | of plain | copied again | peak MB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     size = SHARDS.samples * SHARDS.shards * SHARDS.sample_bytes
     judged: dict[str, float] = {}
@@ -89,7 +112,7 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
                 f"| {kind}, {store} | {way} "
                 f"| {median(r['samples'] / r['seconds'] for r in turns):.0f} | {ratio:.3f} "
                 f"| {median(r['cpu_seconds'] for r in turns) / size * GB:.3f} | {cpu:.2f} "
-                f"| {again / size:.1%} |"
+                f"| {again / size:.1%} | {max(r['peak_rss_bytes'] for r in turns) / 1e6:.0f} |"
             )
     figure = ", ".join(f"{ratio:.3f} x ({name})" for name, ratio in judged.items())
     return Verdict(figure, min(judged.values()) >= RATIO_MIN, table)

@@ -1,23 +1,8 @@
 //! An epoch whose samples are counted: every sample once, and the same number of steps for everybody.
 
 use super::grid::refused;
-use super::{Grid, Part, Tail, Windows, order_shards};
+use super::{Grid, Part, Row, Segment, Tail, Windows};
 use crate::error::Result;
-use crate::size::to_usize;
-
-/// Shards that are read in one epoch at most, those that are read again included: each is kept in a list of some 200 bytes.
-const PIECES_MAX: u128 = 1 << 22;
-
-/// Neighbouring samples of one shard, `[from, to)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
-    /// Which shard, as the counts are numbered.
-    pub shard: usize,
-    /// The first sample.
-    pub from: u64,
-    /// Behind the last one.
-    pub to: u64,
-}
 
 /// One epoch of a dataset whose samples are counted.
 ///
@@ -29,10 +14,7 @@ pub struct Epoch {
     /// Samples of a lane's window, and the seed; none where the order stays.
     shuffle: Option<(u64, u64)>,
     number: u64,
-    /// Shards in the order of the epoch.
-    shards: Vec<u32>,
-    /// Where each of them begins in the row, and where the last one ends.
-    starts: Vec<u64>,
+    row: Row,
     /// Samples that the epoch gives, those that come twice included.
     samples: u64,
 }
@@ -91,17 +73,9 @@ impl Epoch {
             ));
         }
         let samples = u128::from(steps) * u128::from(batch);
-        let pieces = samples.div_ceil(all.into()) * counts.len() as u128;
-        epoch.samples = u64::try_from(samples).unwrap_or(u64::MAX);
-        if pieces > PIECES_MAX && samples > all.into() {
-            return Err(refused(
-                format!(
-                    "{steps} steps of {batch} samples take {samples} samples of {} shards that have {all}, so {pieces} shards would be read, and {PIECES_MAX} can be in one epoch",
-                    counts.len()
-                ),
-                "make fewer steps in an epoch, and more epochs: `steps_per_epoch`",
-            ));
-        }
+        epoch.samples = epoch
+            .row
+            .check(samples, &format!("{steps} steps of {batch} samples"))?;
         Ok(epoch)
     }
 
@@ -112,31 +86,13 @@ impl Epoch {
         shuffle: Option<(u64, u64)>,
         number: u64,
     ) -> Result<Self> {
-        let many = u32::try_from(counts.len());
-        let many = many.map_err(|_many| {
-            refused(
-                "there are more than 2^32 shards".into(),
-                "use larger shards",
-            )
-        })?;
-        let mut shards: Vec<u32> = (0..many).collect();
-        if let Some((_, seed)) = shuffle {
-            order_shards(&mut shards, seed, number);
-        }
-        let mut starts = Vec::with_capacity(shards.len() + 1);
-        let mut all = 0_u64;
-        for &shard in &shards {
-            starts.push(all);
-            all = all.saturating_add(counts[shard as usize]);
-        }
-        starts.push(all);
+        let row = Row::new(counts, shuffle.map(|(_, seed)| seed), number)?;
         Ok(Self {
             grid,
             shuffle,
             number,
-            shards,
-            starts,
-            samples: all,
+            samples: row.samples(),
+            row,
         })
     }
 
@@ -146,18 +102,7 @@ impl Epoch {
     ///
     /// `InvalidInput`, with what to do.
     pub fn check(&self, part: Part) -> Result<()> {
-        self.grid.check(part)?;
-        let rest = self.samples % self.grid.batch();
-        if rest > 0 && rest < part.ranks {
-            return Err(refused(
-                format!(
-                    "the last global batch has {rest} samples for {} ranks, so some would make a step less, and the others wait for them",
-                    part.ranks
-                ),
-                "use `tail=pad` or `tail=drop`",
-            ));
-        }
-        Ok(())
+        self.grid.check_all(part, self.samples)
     }
 
     /// How samples are dealt out.
@@ -169,7 +114,7 @@ impl Epoch {
     /// Samples in the shards.
     #[must_use]
     pub fn dataset_samples(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
+        self.row.samples()
     }
 
     /// Samples that the epoch gives to all ranks together, those that come twice included.
@@ -200,7 +145,7 @@ impl Epoch {
     #[must_use]
     pub fn odd(&self) -> Vec<Segment> {
         let all = self.dataset_samples();
-        self.row(all.min(self.samples), all.max(self.samples))
+        self.row.piece(all.min(self.samples), all.max(self.samples))
     }
 
     /// How many samples `lane` gives.
@@ -224,7 +169,7 @@ impl Epoch {
     #[must_use]
     pub fn lane(&self, lane: u64, from: u64) -> Vec<Segment> {
         let (start, len) = (self.lane_start(lane), self.lane_len(lane));
-        self.row(start + from.min(len), start + len)
+        self.row.piece(start + from.min(len), start + len)
     }
 
     /// The order in which `lane` gives what it reads.
@@ -241,27 +186,7 @@ impl Epoch {
         let (lane, ordinal) = self.grid.place(sample);
         let source = self.windows(lane).source(ordinal, self.lane_len(lane));
         let at = self.lane_start(lane) + source;
-        let found = self.row(at, at + 1).first().copied();
+        let found = self.row.piece(at, at + 1).first().copied();
         found.map_or((0, 0), |segment| (segment.shard, segment.from))
-    }
-
-    /// The piece `[from, to)` of the row, which goes round.
-    fn row(&self, mut from: u64, to: u64) -> Vec<Segment> {
-        let all = self.dataset_samples();
-        let mut segments: Vec<Segment> = Vec::new();
-        while from < to && all > 0 {
-            let at = from % all;
-            // The last shard that begins there or before; empty ones end where they begin.
-            let place = self.starts.partition_point(|&start| start <= at) - 1;
-            let (start, end) = (self.starts[place], self.starts[place + 1]);
-            let len = (end - at).min(to - from);
-            segments.push(Segment {
-                shard: to_usize(self.shards[place].into()),
-                from: at - start,
-                to: at - start + len,
-            });
-            from += len;
-        }
-        segments
     }
 }

@@ -161,6 +161,26 @@ impl Grid {
         Ok(())
     }
 
+    /// As [`Grid::check`]; and whether each rank makes as many steps as all others, where an epoch has `samples`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`, with what to do.
+    pub fn check_all(&self, part: Part, samples: u64) -> Result<()> {
+        self.check(part)?;
+        let rest = samples % self.batch;
+        if rest > 0 && rest < part.ranks {
+            return Err(refused(
+                format!(
+                    "the last global batch has {rest} samples for {} ranks, so some would make a step less, and the others wait for them",
+                    part.ranks
+                ),
+                "use `tail=pad` or `tail=drop`",
+            ));
+        }
+        Ok(())
+    }
+
     /// The lane that sample `g` of the epoch comes from, and which of that lane's samples it is.
     #[must_use]
     pub fn place(&self, sample: u64) -> (u64, u64) {

@@ -6,17 +6,26 @@
 //! | `windows` | the order within a lane |
 //! | `epoch` | where samples are counted: which of them a lane has, how many steps there are, what is padded or dropped |
 //! | `choice` | which samples of a dataset are read: slices, lists, drawn parts |
+//! | `row` | all samples of a dataset in one row, of which lanes read pieces |
+//! | `mixture` | which of several sources gives a sample, drawn by weights |
+//! | `mixed` | an epoch of several sources whose samples are counted |
 //! | `tail` | what becomes of samples that fill no global batch |
 
 mod choice;
 mod epoch;
 mod grid;
+mod mixed;
+mod mixture;
+mod row;
 mod tail;
 mod windows;
 
 pub use choice::{Choice, Chosen};
-pub use epoch::{Epoch, Segment};
+pub use epoch::Epoch;
 pub use grid::{Grid, LANES_MAX, Part};
+pub use mixed::{Length, Mixed, Source};
+pub use mixture::{Mixture, Stop};
+pub use row::{Row, Segment};
 pub use tail::Tail;
 pub use windows::{Window, Windows};
 

@@ -53,6 +53,13 @@ impl Order {
         self.0.steps_here
     }
 
+    /// Of each source, where there are several: samples in its shards, and samples of it that all ranks give.
+    #[getter]
+    fn sources(&self) -> Vec<(u64, u64)> {
+        let sources = self.0.counted.iter().flat_map(|of| &of.sources);
+        sources.map(|of| (of.dataset_samples, of.samples)).collect()
+    }
+
     /// The samples that come twice, or not at all: which shard, counted from 0, from which sample on, up to before which.
     #[getter]
     fn odd(&self) -> Vec<(usize, u64, u64)> {
@@ -90,7 +97,6 @@ impl Spots {
 
     /// As the text that a state holds.
     fn text(&self) -> String {
-        let (lanes, next) = self.0.now();
-        Position::Spots { lanes, next }.to_string()
+        Position::from(self.0.now()).to_string()
     }
 }

@@ -14,7 +14,7 @@ use crate::size::MIB;
 
 /// How to reach a store. Everything has a default; `AWS_*`, `GOOGLE_*` and `AZURE_*` variables fill what is left open, as with
 /// the tools of each cloud.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreConfig {
     /// `--endpoint-url`: where the store is, if not at its cloud. Else `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, the profile;
     /// `STORAGE_EMULATOR_HOST`; `AZURE_STORAGE_ENDPOINT`, `AZURE_STORAGE_CONNECTION_STRING`.
@@ -90,7 +90,7 @@ impl fmt::Debug for Secret {
 /// Environment variables: those of this process, with some set to other values; or only those set here.
 ///
 /// `Debug` shows names and no values, because credentials are among them.
-#[derive(Clone, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Variables {
     set: BTreeMap<String, String>,
     is_alone: bool,
@@ -155,7 +155,7 @@ impl fmt::Debug for Variables {
 }
 
 /// Limits and times of the network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at most, to one endpoint. Fewer where this process may not open as many files.
     pub connections: usize,

@@ -42,4 +42,4 @@ pub mod sync;
 pub mod transfer;
 
 pub use error::{Error, ErrorKind, Result};
-pub use loader::{Load, Loader, open};
+pub use loader::{Load, Loader, Mix, mix, open};

@@ -133,16 +133,14 @@ proptest! {
         let mut given: Vec<Vec<i64>> = load.by_ref().take(stop).map(|batch| batch.unwrap()).map(|batch| loads_support::labels(&batch)).collect();
         let spots = load.spots().unwrap();
         spots.receive();
-        let (lanes, next) = spots.now();
-        let position = Position::Spots { lanes, next };
+        let position = Position::from(spots.now());
         drop(load);
         // And again from there, twice over.
         let mut load = loader().position(Some(position)).run().unwrap();
         given.extend(load.by_ref().take(1).map(|batch| loads_support::labels(&batch.unwrap())));
         let spots = load.spots().unwrap();
         spots.receive();
-        let (lanes, next) = spots.now();
-        let position = Position::Spots { lanes, next };
+        let position = Position::from(spots.now());
         given.extend(batches(loader().position(Some(position))));
         prop_assert_eq!(given, whole);
     }

@@ -19,8 +19,7 @@ fn taken(loader: Loader, count: usize) -> (Vec<Vec<i64>>, Position) {
     let given = given.map(|batch| labels(&batch.unwrap())).collect();
     let spots = load.spots().unwrap();
     spots.receive();
-    let (lanes, next) = spots.now();
-    (given, Position::Spots { lanes, next })
+    (given, Position::from(spots.now()))
 }
 
 /// The steps of `part`, of `steps` that its rank makes.

@@ -122,7 +122,7 @@ impl Assembler {
             .iter()
             .map(|plan| Packer::start(plan, len, &self.recycler))
             .collect::<Result<Vec<_>>>()?;
-        let (mut keys, mut shards, mut end) = (Vec::new(), Vec::new(), 0);
+        let (mut keys, mut shards, mut sources, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0);
         while keys.len() < len {
             let Some(front) = self.waiting.front() else {
                 break;
@@ -133,6 +133,7 @@ impl Assembler {
                 }
                 keys.push(row.key.clone());
                 shards.push(Arc::clone(&row.shard));
+                sources.push(row.source);
                 end = row.number + 1;
                 self.taken += 1;
             }
@@ -157,6 +158,7 @@ impl Assembler {
             is_batched: self.is_batched,
             keys,
             shards,
+            sources,
             end,
             columns,
         })
@@ -238,6 +240,7 @@ mod tests {
             offset: 0,
             end_offset: 1024,
             number: number as u64,
+            source: 0,
             is_detached: false,
             fields: vec![field("cls", label), field("txt", &format!("text {number}"))],
         }

@@ -207,6 +207,7 @@ impl Block {
                         key: report.key,
                         shard: report.shard,
                         number: report.number,
+                        source: report.source,
                     });
                 }
                 Err(error) => failures.push(error),

@@ -71,6 +71,8 @@ pub struct Batch {
     pub keys: Vec<String>,
     /// The shards they come from.
     pub shards: Vec<Arc<str>>,
+    /// Which sources they come from, where there are several.
+    pub sources: Vec<usize>,
     /// So many samples were read up to the last one here, those that were left out included.
     pub end: u64,
     /// The fields, in the order asked for, or in the order of the first sample.

@@ -24,6 +24,8 @@ pub(super) struct Row {
     pub(super) shard: Arc<str>,
     /// See [`crate::sample::Sample::number`].
     pub(super) number: u64,
+    /// See [`crate::sample::Sample::source`].
+    pub(super) source: usize,
 }
 
 /// A block after its jobs: its columns, and which slots are good.
@@ -62,6 +64,7 @@ impl Filled {
 
     /// The memory as a batch, without moving a byte. Only for a block that is whole.
     pub(super) fn into_batch(self, is_batched: bool) -> Batch {
+        let sources = self.rows.iter().map(|row| row.source).collect();
         let (len, end) = (self.rows.len(), self.end().unwrap_or(0));
         let columns = self
             .columns
@@ -79,6 +82,7 @@ impl Filled {
             is_batched,
             keys,
             shards,
+            sources,
             end,
             columns,
         }

@@ -36,6 +36,7 @@ pub struct Done {
     pub(super) key: String,
     pub(super) shard: Arc<str>,
     pub(super) number: u64,
+    pub(super) source: usize,
     pub(super) slots: Vec<Slot>,
     pub(super) result: Result<()>,
 }
@@ -70,7 +71,11 @@ impl Job {
             slots.push(slot);
         }
         let Sample {
-            key, shard, number, ..
+            key,
+            shard,
+            number,
+            source,
+            ..
         } = sample;
         // Nobody listens any more where the load was stopped.
         let _stopped = done.send(Done {
@@ -78,6 +83,7 @@ impl Job {
             key,
             shard,
             number,
+            source,
             slots,
             result,
         });

@@ -162,6 +162,7 @@ mod tests {
             offset: 512,
             end_offset: 1024,
             number: 0,
+            source: 0,
             is_detached: false,
             fields: vec![Field {
                 name: "npy".to_owned(),

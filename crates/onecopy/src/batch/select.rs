@@ -157,6 +157,7 @@ mod tests {
             offset: 0,
             end_offset: 512,
             number: 0,
+            source: 0,
             is_detached: false,
             fields: (0..FIELDS)
                 .map(|part| Field {

@@ -141,11 +141,24 @@ impl Report {
         counts(f, "warnings", &warnings, &self.warnings)?;
         let verified = self.verified.values().sum::<u64>().to_string();
         counts(f, "verified objects", &verified, &self.verified)?;
-        if self.passes > 1 {
+        if self.passes > 1 && self.sources.is_empty() {
             writeln!(
                 f,
                 "  passes            the shards were begun {} times, so that samples came more than once",
                 self.passes
+            )?;
+        }
+        for of in &self.sources {
+            let again = match of.passes {
+                1 => String::new(),
+                passes => format!(", begun {passes} times"),
+            };
+            writeln!(
+                f,
+                "  source            {} samples, {:.1} MiB{again}: {}",
+                of.samples,
+                of.payload_bytes as f64 / MIB,
+                Printable(&of.urls)
             )?;
         }
         for fallback in &self.fallbacks {

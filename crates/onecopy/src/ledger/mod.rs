@@ -5,6 +5,7 @@
 //! whoever counts alone can hold a number to its limit exactly; and whoever has waited too long asks it what for ([`Await`]).
 
 mod histogram;
+mod hop_count;
 mod map;
 mod network;
 mod open_hop;
@@ -12,6 +13,7 @@ mod pulse;
 mod report;
 mod running;
 mod skipped;
+mod sources;
 
 pub use histogram::Spread;
 pub use network::{Connections, NetworkReport};
@@ -20,3 +22,4 @@ pub use pulse::{Await, Awaited, OpenAwait};
 pub use report::{CopiesPerByte, HopReport, Report, Retries, Waits};
 pub use running::{Ledger, Wait};
 pub use skipped::{Lost, Skipped};
+pub use sources::SourceReport;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::network::NetworkReport;
 use super::skipped::Skipped;
+use super::sources::SourceReport;
 use crate::route::{Fallback, Hop, HopSpec, Kind, Mover, Space};
 
 /// Bytes moved by one hop.
@@ -128,6 +129,8 @@ pub struct Report {
     pub batches: u64,
     /// How often the shards were begun: more than once where steps are given out that need more than they have.
     pub passes: u64,
+    /// What came of each source; nothing where there is one.
+    pub sources: Vec<SourceReport>,
     /// Wall-clock time.
     pub seconds: f64,
     /// CPU time of this process, user and system.
@@ -176,6 +179,7 @@ pub(super) struct Figures {
     pub(super) samples: u64,
     pub(super) batches: u64,
     pub(super) passes: u64,
+    pub(super) sources: Vec<SourceReport>,
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
     pub(super) first_batch_seconds: f64,
@@ -206,6 +210,7 @@ impl Report {
             samples: figures.samples,
             batches: figures.batches,
             passes: figures.passes,
+            sources: figures.sources,
             seconds: figures.seconds,
             cpu_seconds: figures.cpu_seconds,
             first_batch_seconds: figures.first_batch_seconds,

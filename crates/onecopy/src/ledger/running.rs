@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::OpenHop;
+use super::hop_count::HopCount;
 use super::network::Network;
 use super::pulse::Pulse;
 use super::report::{self, Report};
 use super::skipped;
 use super::skipped::{Lost, Skipped};
+use super::sources::Sources;
 use crate::route::{Fallback, Hop, Route};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 
@@ -28,24 +30,6 @@ pub enum Wait {
 }
 
 const WAITS: usize = 5;
-
-#[derive(Debug, Default)]
-struct HopCount {
-    bytes: AtomicU64,
-    calls: AtomicU64,
-    busy_nanos: AtomicU64,
-}
-
-impl HopCount {
-    fn add(&self, more: &Self) {
-        let add = |to: &AtomicU64, from: &AtomicU64| {
-            to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed)
-        };
-        add(&self.bytes, &more.bytes);
-        add(&self.calls, &more.calls);
-        add(&self.busy_nanos, &more.busy_nanos);
-    }
-}
 
 /// What is not counted by atomics: rare events, with names.
 #[derive(Debug, Default)]
@@ -71,8 +55,8 @@ pub struct Ledger {
     payload_bytes: AtomicU64,
     samples: AtomicU64,
     batches: AtomicU64,
-    /// Passes over the shards that ended before what was handed on last.
-    passes: AtomicU64,
+    /// What came of each source.
+    pub(super) sources: Sources,
     first_batch_nanos: AtomicU64,
     finished_nanos: AtomicU64,
     finished_cpu_nanos: AtomicU64,
@@ -110,7 +94,7 @@ impl Ledger {
             payload_bytes: AtomicU64::new(0),
             samples: AtomicU64::new(0),
             batches: AtomicU64::new(0),
-            passes: AtomicU64::new(0),
+            sources: Sources::default(),
             first_batch_nanos: AtomicU64::new(0),
             finished_nanos: AtomicU64::new(0),
             finished_cpu_nanos: AtomicU64::new(0),
@@ -172,17 +156,6 @@ impl Ledger {
     pub fn delivered_batch(&self) {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.mark_first();
-    }
-
-    /// Notes that the shards were begun once more for what is handed on.
-    pub fn passed(&self) {
-        self.passes.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often the shards were begun for what was handed on so far.
-    #[must_use]
-    pub fn passes(&self) -> u64 {
-        1 + self.passes.load(Ordering::Relaxed)
     }
 
     /// Notes that the first result is there; later calls change nothing.
@@ -325,6 +298,7 @@ impl Ledger {
             samples: load(&self.samples),
             batches: load(&self.batches),
             passes: self.passes(),
+            sources: self.sources.report(),
             seconds: if finished {
                 seconds(&self.finished_nanos)
             } else {

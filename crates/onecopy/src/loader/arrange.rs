@@ -1,15 +1,17 @@
 //! From wishes to work: what is there, who reads what, in which order and with how much memory.
 
 use super::memory::Memory;
-use super::order::{Plan, Wish};
+use super::order::{Ingredient, Mixing, Plan, Wish};
 use super::route::{choose, hop_of};
 use super::start::Prepared;
-use super::{Catalog, Loader, cores, shown};
+use super::{Catalog, Loader, cores, mix, shown};
 use crate::buffer::{Mlock, NoLock, PageLock, Pool, Recycler};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::{Ledger, OpenHop};
 use crate::pipeline::{LaneWork, Steps, Work};
 use crate::route::Hop;
+use crate::sample::SampleOptions;
+use crate::store::Source;
 use crate::sync::Arc;
 
 /// What is known before anything is read.
@@ -17,7 +19,7 @@ pub(super) struct Arranged {
     pub(super) plan: Plan,
     pub(super) memory: Memory,
     hop: OpenHop,
-    catalog: Arc<Catalog>,
+    catalogs: Vec<Arc<Catalog>>,
     ledger: Arc<Ledger>,
 }
 
@@ -35,25 +37,14 @@ impl Loader {
     }
 
     pub(super) fn arrange(&self, ledger: Arc<Ledger>) -> Result<Arranged> {
-        let catalog = self.look_up(&ledger)?;
-        let hop = ledger.hop(hop_of(&catalog.sources));
-        let wish = Wish {
-            config: &self.config,
-            part: self.part,
-            lanes: self.lanes,
-            groups: self.groups,
-            tail: self.tail_wanted(),
-            epoch: self.epoch,
-            shuffle: self.shuffle.map(|wish| (wish.capacity as u64, wish.seed)),
-            window: self.window,
-            batch: self.step_samples(),
-            position: self.position.clone(),
-            choices: &self.choices,
-            steps: self.steps.map(|steps| (steps, self.steps_made)),
-        };
-        let plan = wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
-            catalog.find_starts(counted, shards)
-        })?;
+        let parts = self.parts();
+        let catalogs = Self::look_up(&parts, &ledger)?;
+        if self.mixed.is_some() {
+            ledger.mixes(parts.iter().map(|part| shown(&part.urls)));
+        }
+        let all: Vec<&Source> = catalogs.iter().flat_map(|of| &of.sources).collect();
+        let hop = ledger.hop(hop_of(&all));
+        let plan = self.divide(&parts, &catalogs)?;
         let lanes = plan.lanes.len().max(1);
         let mut memory = Memory::plan(&self.config, lanes)?;
         let lens: Option<Vec<u64>> = plan.lanes.iter().map(LaneWork::len_bytes).collect();
@@ -64,9 +55,56 @@ impl Loader {
             plan,
             memory,
             hop,
-            catalog,
+            catalogs,
             ledger,
         })
+    }
+
+    /// Divides what is there into lanes.
+    fn divide(&self, parts: &[&Self], catalogs: &[Arc<Catalog>]) -> Result<Plan> {
+        let all = parts.iter().zip(catalogs);
+        if let Some(mixed) = &self.mixed {
+            if self.shuffle.is_some() || !self.choices.is_empty() || self.index.is_some() {
+                return Err(
+                    mix::refused("the whole is to be shuffled, chosen from or counted")
+                        .with_help("do that with each loader, before they are mixed"),
+                );
+            }
+            let ingredients = all.map(|(part, catalog)| Ingredient {
+                wish: self.wish(part, None),
+                catalog,
+            });
+            let mixing = Mixing {
+                ingredients: ingredients.collect(),
+                weights: &mixed.weights,
+                seed: mixed.how.seed,
+                stop: mixed.how.stop,
+            };
+            return mixing.plan();
+        }
+        let catalog = catalogs.first().ok_or_else(nothing)?;
+        let wish = self.wish(self, self.window);
+        wish.plan(&catalog.sources, catalog.counted(), |counted, shards| {
+            catalog.find_starts(counted, shards)
+        })
+    }
+
+    /// How what `part` reads is ordered.
+    fn wish<'a>(&'a self, part: &'a Self, window: Option<u64>) -> Wish<'a> {
+        Wish {
+            config: &self.config,
+            part: self.part,
+            lanes: self.lanes,
+            groups: self.groups,
+            tail: self.tail_wanted(),
+            epoch: self.epoch,
+            shuffle: part.shuffle.map(|wish| (wish.capacity as u64, wish.seed)),
+            window,
+            batch: self.step_samples(),
+            position: self.position.clone(),
+            choices: &part.choices,
+            steps: self.steps.map(|steps| (steps, self.steps_made)),
+        }
     }
 
     pub(super) fn prepare(self, ledger: Arc<Ledger>) -> Result<Prepared> {
@@ -74,7 +112,7 @@ impl Loader {
             plan,
             memory,
             hop,
-            catalog,
+            catalogs,
             ledger,
         } = self.arrange(ledger)?;
         let lock: Arc<dyn PageLock> = if self.config.is_locking {
@@ -90,8 +128,11 @@ impl Loader {
             &ledger,
         )?;
         let step = self.step_samples();
-        let mut options = self.options;
-        options.max_sample_bytes = options.max_sample_bytes.min(memory.sample_bytes);
+        let options = self.parts().into_iter().map(|part| SampleOptions {
+            max_sample_bytes: part.options.max_sample_bytes.min(memory.sample_bytes),
+            ..part.options.clone()
+        });
+        let options: Vec<SampleOptions> = options.collect();
         let work = Work {
             lanes: plan.lanes.into_iter().zip(pools).collect(),
             turns: plan.turns,
@@ -115,8 +156,12 @@ impl Loader {
         Ok(Prepared {
             work,
             order: plan.order,
-            catalog,
+            catalogs,
             ledger,
         })
     }
+}
+
+fn nothing() -> Error {
+    Error::bug("arrange a load", "nothing was looked up")
 }

@@ -5,9 +5,9 @@ use tokio::runtime::{Handle, Runtime};
 use super::indexed::Indexed;
 use super::{Counted, Loader};
 use crate::config::OnError;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
-use crate::store::{Absent, Source, resolve_with};
+use crate::store::{Absent, Source, resolve_each};
 use crate::sync::{Arc, Mutex, runtime_named};
 
 /// The shards that URLs name, and what an index tells of them. Runs that share one look nothing up twice, read the versions that
@@ -18,7 +18,7 @@ pub struct Catalog {
     indexed: Option<Indexed>,
     counted: Option<Mutex<Counted>>,
     // The last to go: connections of the sources live on it.
-    network: Network,
+    network: Arc<Network>,
 }
 
 impl Loader {
@@ -26,25 +26,64 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// What URLs, credentials, listing, index and configuration can meet.
+    /// What URLs, credentials, listing, index and configuration can meet; `Unsupported` for a mixture.
     pub fn catalog(self) -> Result<Arc<Catalog>> {
-        self.in_time(|loader, ledger| loader.look_up(&ledger))
+        if self.mixed.is_some() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "look up",
+                "the data of a mixture",
+                "each of its sources has a catalog of its own",
+            )
+            .with_help("look up the data of each loader before they are mixed"));
+        }
+        self.in_time(|loader, ledger| {
+            let mut found = Self::look_up(&[&loader], &ledger)?;
+            let found = found.pop();
+            found.ok_or_else(|| Error::bug("look up the data", "there is no catalog"))
+        })
     }
 
-    /// The catalog that this was given, or a new one; what is asked for it is counted in `ledger`.
-    pub(super) fn look_up(&self, ledger: &Arc<Ledger>) -> Result<Arc<Catalog>> {
-        if let Some(catalog) = &self.catalog {
-            return Ok(Arc::clone(catalog));
+    /// The catalogs of `parts`, each the one that it was given, or a new one; what is asked for those is counted in `ledger`.
+    pub(super) fn look_up(parts: &[&Self], ledger: &Arc<Ledger>) -> Result<Vec<Arc<Catalog>>> {
+        if let Some(given) = parts.iter().map(|part| part.catalog.clone()).collect() {
+            return Ok(given);
         }
-        let network = Network::new()?;
-        // A file that is not there is a lost shard as an object in S3 is, where one may be lost.
-        let absent = match self.config.on_error {
-            OnError::Raise => Absent::Refused,
-            _ if self.config.max_skipped == Some(0) => Absent::Refused,
-            OnError::Warn | OnError::Skip | OnError::Ask(_) => Absent::Kept,
-        };
-        let found = resolve_with(&self.urls, &self.config.store, absent, ledger);
-        let sources = network.wait_for(found)?;
+        let network = Arc::new(Network::new()?);
+        // Under one configuration they are found together, so that they share connections and stay within their number.
+        let mut found: Vec<Option<Vec<Source>>> = vec![None; parts.len()];
+        while let Some(first) = found.iter().position(Option::is_none) {
+            let config = &parts[first].config;
+            let is_alike =
+                |at: &usize| found[*at].is_none() && parts[*at].config.store == config.store;
+            let alike: Vec<usize> = (first..parts.len()).filter(is_alike).collect();
+            let urls: Vec<&[String]> = alike.iter().map(|at| &parts[*at].urls[..]).collect();
+            // A file that is not there is a lost shard as an object in S3 is, where one may be lost.
+            let absent = match config.on_error {
+                OnError::Raise => Absent::Refused,
+                _ if config.max_skipped == Some(0) => Absent::Refused,
+                OnError::Warn | OnError::Skip | OnError::Ask(_) => Absent::Kept,
+            };
+            let resolved = resolve_each(&urls, &config.store, absent, ledger);
+            for (at, sources) in alike.into_iter().zip(network.wait_for(resolved)?) {
+                found[at] = Some(sources);
+            }
+        }
+        let found = parts.iter().zip(found.into_iter().flatten());
+        found
+            .map(|(part, sources)| part.catalog_of(sources, &network, ledger))
+            .collect()
+    }
+
+    fn catalog_of(
+        &self,
+        sources: Vec<Source>,
+        network: &Arc<Network>,
+        ledger: &Ledger,
+    ) -> Result<Arc<Catalog>> {
+        if let Some(given) = &self.catalog {
+            return Ok(Arc::clone(given));
+        }
         let (indexed, counted) = match &self.index {
             None => (None, self.counted.clone()),
             Some(url) => {
@@ -58,7 +97,7 @@ impl Loader {
             sources,
             indexed,
             counted: counted.map(Mutex::new),
-            network,
+            network: Arc::clone(network),
         }))
     }
 }

@@ -17,7 +17,7 @@ pub struct Load<T> {
     pub(super) output: T,
     pub(super) order: Order,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) _catalog: Arc<Catalog>,
+    pub(super) _catalogs: Vec<Arc<Catalog>>,
 }
 
 impl<T> Load<T> {

@@ -6,6 +6,7 @@ mod dataset;
 mod indexed;
 mod load;
 mod memory;
+mod mix;
 mod order;
 mod outlook;
 mod position;
@@ -14,7 +15,8 @@ mod start;
 
 pub use catalog::Catalog;
 pub use load::Load;
-pub use order::{Counted, LANES, Order, Totals};
+pub use mix::mix;
+pub use order::{Counted, LANES, Order, SourceTotals, Totals};
 pub use outlook::Outlook;
 pub use position::Position;
 
@@ -25,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{Batches, Buffers, Samples, Work};
 use crate::sample::SampleOptions;
 use crate::sample::decode::Decoder;
-use crate::sample::order::{Choice, Part, Tail};
+use crate::sample::order::{Choice, Part, Stop, Tail};
 use crate::store::shown_url;
 use crate::sync::Arc;
 
@@ -36,6 +38,17 @@ struct ShuffleWish {
     capacity: usize,
     /// What the order is drawn from, together with the epoch.
     seed: u64,
+}
+
+/// How loaders are mixed: see [`mix`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mix {
+    /// How often each gives a sample, in proportion; none is equally often.
+    pub weights: Option<Vec<f64>>,
+    /// What the order of sources is drawn from, together with the epoch.
+    pub seed: u64,
+    /// When an epoch ends, where [`Loader::steps_per_epoch`] does not say it.
+    pub stop: Stop,
 }
 
 /// What to load and how: each step returns the whole. Nothing is read before one of the `run` calls.
@@ -64,6 +77,7 @@ pub struct Loader {
     position: Option<Position>,
     catalog: Option<Arc<Catalog>>,
     choices: Vec<Choice>,
+    mixed: Option<Arc<mix::Mixed>>,
 }
 
 /// Opens `urls` for loading: `s3://bucket/train-{000..999}.tar`, a prefix, a glob, `http(s)://`, `file://`, a path.
@@ -95,6 +109,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         position: None,
         catalog: None,
         choices: Vec::new(),
+        mixed: None,
     }
 }
 
@@ -255,6 +270,12 @@ impl Loader {
     ///
     /// What URLs, credentials, listing and configuration can meet.
     pub fn run_buffers(self) -> Result<Load<Buffers>> {
+        if self.mixed.is_some() {
+            return Err(
+                mix::refused("bytes are wanted, which are those of one of them")
+                    .with_help("read each loader by itself"),
+            );
+        }
         let in_order = Self {
             lanes: Some(1),
             counted: None,
@@ -292,7 +313,7 @@ impl Loader {
         }
         let (mut plan, on_error) = (self.plan.clone(), self.config.on_error.clone());
         // Where samples are counted, those that are dropped are not even read.
-        let is_counted = self.counted.is_some() || self.index.is_some();
+        let is_counted = self.is_counted();
         plan.is_dropping_last = !is_counted && self.tail_wanted() == Tail::Drop;
         self.start(|work, network| work.batches(network, plan, on_error))
     }

@@ -7,8 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 
 use crate::error::{Error, ErrorKind};
-use crate::pipeline::Spot;
+use crate::pipeline::{Spot, Standing};
 use crate::sample::order::LANES_MAX;
+use crate::size::to_usize;
 
 /// Where an epoch goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,78 +23,122 @@ pub enum Position {
         /// Whose turn it is.
         next: usize,
     },
+    /// The same of several sources.
+    Mixed {
+        /// The lanes, source by source.
+        lanes: Vec<Spot>,
+        /// Whose turn it is among those of each source.
+        next: Vec<usize>,
+        /// How many samples were given, which says what source is drawn next.
+        given: u64,
+    },
+}
+
+impl From<Standing> for Position {
+    fn from(standing: Standing) -> Self {
+        let Standing { lanes, next, given } = standing;
+        match given {
+            Some(given) => Self::Mixed { lanes, next, given },
+            None => Self::Spots {
+                next: next.first().copied().unwrap_or(0),
+                lanes,
+            },
+        }
+    }
 }
 
 /// Tar's unit, in which offsets mostly are.
 const BLOCK: u64 = 512;
 
 impl fmt::Display for Position {
-    /// The number of samples; or, for lanes, `NEXT:` and in base64 the spots, of five numbers each, of seven bits a byte, the
+    /// The number of samples; or, for lanes, `NEXT:` (of several sources `GIVEN;NEXT,NEXT,..:`) and in base64 the spots, of five numbers each, of seven bits a byte, the
     /// lowest first, and a CRC32 of all of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Samples(samples) => write!(f, "{samples}"),
-            Self::Spots { lanes, next } => {
-                let mut bytes = Vec::new();
-                for spot in lanes {
-                    let numbers = [spot.stretch, place(spot), spot.window, spot.len, spot.given];
-                    numbers
-                        .into_iter()
-                        .for_each(|number| put(&mut bytes, number));
-                }
-                bytes.extend(sum_of(&bytes, *next).to_le_bytes());
-                write!(f, "{next}:{}", BASE64.encode(bytes))
+            Self::Spots { lanes, next } => write_spots(f, &next.to_string(), lanes),
+            Self::Mixed { lanes, next, given } => {
+                let next: Vec<String> = next.iter().map(usize::to_string).collect();
+                write_spots(f, &format!("{given};{}", next.join(",")), lanes)
             }
         }
     }
+}
+
+fn write_spots(f: &mut fmt::Formatter<'_>, head: &str, lanes: &[Spot]) -> fmt::Result {
+    let mut bytes = Vec::new();
+    for spot in lanes {
+        let numbers = [spot.stretch, place(spot), spot.window, spot.len, spot.given];
+        numbers
+            .into_iter()
+            .for_each(|number| put(&mut bytes, number));
+    }
+    bytes.extend(sum_of(&bytes, head).to_le_bytes());
+    write!(f, "{head}:{}", BASE64.encode(bytes))
 }
 
 impl FromStr for Position {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let Some((next, lanes)) = text.split_once(':') else {
-            let samples: u64 = text.parse().map_err(|_error| bad())?;
-            // In the one form that we write.
-            let is_ours = samples.to_string() == text;
-            return if is_ours {
-                Ok(Self::Samples(samples))
-            } else {
-                Err(bad())
-            };
+        let Some((head, lanes)) = text.split_once(':') else {
+            return Ok(Self::Samples(number(text)?));
         };
-        let bytes = BASE64.decode(lanes).map_err(|_error| bad())?;
-        let next: usize = next.parse().map_err(|_error| bad())?;
-        let (bytes, sum) = bytes.split_last_chunk::<4>().ok_or_else(bad)?;
-        if sum_of(bytes, next) != u32::from_le_bytes(*sum) {
-            return Err(bad());
-        }
-        let mut numbers = Numbers(bytes);
-        let mut lanes = Vec::new();
-        while !numbers.0.is_empty() {
-            let (stretch, place) = (numbers.take()?, numbers.take()?);
-            let (offset, skip) = match place % 4 {
-                0 => ((place / 4).checked_mul(BLOCK).ok_or_else(bad)?, 0),
-                1 => (place / 4, 0),
-                2 => (0, place / 4),
-                _ => return Err(bad()),
-            };
-            lanes.push(Spot {
-                stretch,
-                offset,
-                skip,
-                window: numbers.take()?,
-                len: numbers.take()?,
-                given: numbers.take()?,
-            });
-        }
-        let is_whole = next < lanes.len() && lanes.len() as u64 <= LANES_MAX;
-        let is_possible = |spot: &Spot| spot.given <= spot.len;
-        if !is_whole || !lanes.iter().all(is_possible) {
-            return Err(bad());
-        }
-        Ok(Self::Spots { lanes, next })
+        let lanes = spots(head, lanes)?;
+        let Some((given, next)) = head.split_once(';') else {
+            let next = to_usize(number(head)?);
+            let is_whole = next < lanes.len();
+            return is_whole
+                .then_some(Self::Spots { lanes, next })
+                .ok_or_else(bad);
+        };
+        let next = next.split(',').map(|one| number(one).map(to_usize));
+        let next = next.collect::<Result<Vec<_>, _>>()?;
+        let each = lanes.len() / next.len();
+        let is_whole = lanes.len().is_multiple_of(next.len()) && next.iter().all(|at| *at < each);
+        let given = number(given)?;
+        let mixed = Self::Mixed { lanes, next, given };
+        is_whole.then_some(mixed).ok_or_else(bad)
     }
+}
+
+/// A number in the one form that we write.
+fn number(text: &str) -> Result<u64, Error> {
+    let number: u64 = text.parse().map_err(|_error| bad())?;
+    let is_ours = number.to_string() == text;
+    is_ours.then_some(number).ok_or_else(bad)
+}
+
+fn spots(head: &str, lanes: &str) -> Result<Vec<Spot>, Error> {
+    let bytes = BASE64.decode(lanes).map_err(|_error| bad())?;
+    let (bytes, sum) = bytes.split_last_chunk::<4>().ok_or_else(bad)?;
+    if sum_of(bytes, head) != u32::from_le_bytes(*sum) {
+        return Err(bad());
+    }
+    let mut numbers = Numbers(bytes);
+    let mut lanes = Vec::new();
+    while !numbers.0.is_empty() {
+        let (stretch, place) = (numbers.take()?, numbers.take()?);
+        let (offset, skip) = match place % 4 {
+            0 => ((place / 4).checked_mul(BLOCK).ok_or_else(bad)?, 0),
+            1 => (place / 4, 0),
+            2 => (0, place / 4),
+            _ => return Err(bad()),
+        };
+        lanes.push(Spot {
+            stretch,
+            offset,
+            skip,
+            window: numbers.take()?,
+            len: numbers.take()?,
+            given: numbers.take()?,
+        });
+    }
+    let is_possible = |spot: &Spot| spot.given <= spot.len;
+    if lanes.len() as u64 > LANES_MAX || !lanes.iter().all(is_possible) {
+        return Err(bad());
+    }
+    Ok(lanes)
 }
 
 /// Where in a shard a window begins: in blocks, in bytes, or, where it is compressed, in samples.
@@ -107,9 +152,9 @@ fn place(spot: &Spot) -> u64 {
     spot.offset * 4 + 1
 }
 
-fn sum_of(bytes: &[u8], next: usize) -> u32 {
+fn sum_of(bytes: &[u8], head: &str) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    sum.update(&next.to_le_bytes());
+    sum.update(head.as_bytes());
     sum.update(bytes);
     sum.finalize()
 }
@@ -180,13 +225,14 @@ mod tests {
         #[test]
         fn a_position_is_what_its_text_says(lanes in prop::collection::vec(spots(), 1..80), at in 0..80_usize, samples in any::<u64>()) {
             let next = at % lanes.len();
-            for position in [Position::Spots { lanes, next }, Position::Samples(samples)] {
+            let mixed = Position::Mixed { lanes: [&lanes[..], &lanes[..]].concat(), next: vec![next, 0], given: samples };
+            for position in [Position::Spots { lanes, next }, Position::Samples(samples), mixed] {
                 prop_assert_eq!(position.to_string().parse::<Position>().unwrap(), position);
             }
         }
 
         #[test]
-        fn no_text_is_too_odd_to_be_refused(text in "[0-9]{0,3}:?[A-Za-z0-9+/]{0,40}") {
+        fn no_text_is_too_odd_to_be_refused(text in "([0-9]{0,3};)?[0-9]{0,3}(,[0-9])?:?[A-Za-z0-9+/]{0,40}") {
             if let Ok(position) = text.parse::<Position>() {
                 prop_assert_eq!(position.to_string().parse::<Position>().unwrap(), position);
             }

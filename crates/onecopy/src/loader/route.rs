@@ -5,8 +5,8 @@ use crate::route::{Fallback, Hop, Route, RouteWish};
 use crate::store::Source;
 
 /// The hop that reads count on: `read` where all sources are files, `recv` otherwise (stores open what they need beside).
-pub(super) fn hop_of(sources: &[Source]) -> Hop {
-    let is_file = |source: &Source| is_local(&source.object.url);
+pub(super) fn hop_of(sources: &[&Source]) -> Hop {
+    let is_file = |source: &&Source| is_local(&source.object.url);
     if !sources.is_empty() && sources.iter().all(is_file) {
         Hop::Read
     } else {

@@ -14,7 +14,7 @@ use crate::sync::{Arc, channel, spawn};
 pub(super) struct Prepared {
     pub(super) work: Work,
     pub(super) order: Order,
-    pub(super) catalog: Arc<Catalog>,
+    pub(super) catalogs: Vec<Arc<Catalog>>,
     pub(super) ledger: Arc<Ledger>,
 }
 
@@ -25,11 +25,13 @@ impl Loader {
         start: impl FnOnce(Work, &Handle) -> Result<T>,
     ) -> Result<Load<T>> {
         let prepared = self.in_time(|loader, ledger| loader.prepare(ledger))?;
+        let first = prepared.catalogs.first();
+        let first = first.ok_or_else(|| Error::bug("start a load", "nothing was looked up"))?;
         Ok(Load {
-            output: start(prepared.work, prepared.catalog.network()?)?,
+            output: start(prepared.work, first.network()?)?,
             order: prepared.order,
             ledger: prepared.ledger,
-            _catalog: prepared.catalog,
+            _catalogs: prepared.catalogs,
         })
     }
 
@@ -50,7 +52,11 @@ impl Loader {
         let ledger = self.ledger()?;
         // A list may name anything.
         let is_file = |url: &String| is_local(url) && list_file(url).is_none();
-        let is_local = self.urls.iter().chain(&self.index).all(is_file);
+        let parts = self.parts();
+        let mut named = parts
+            .iter()
+            .flat_map(|part| part.urls.iter().chain(&part.index));
+        let is_local = named.all(is_file);
         let mut watch = Watch::new(&ledger, self.config.wait_limit_for(is_local));
         let (answer, answered) = channel::bounded(1);
         spawn("start", move || {

@@ -51,6 +51,8 @@ pub struct Feed {
     passes: mpsc::UnboundedSender<()>,
     leased: Arc<AtomicU64>,
     is_finished: bool,
+    /// Which source the bytes are of, where there are several.
+    source: usize,
     ledger: Arc<Ledger>,
     /// Where it is the consumer who waits here, and no stage on the consumer's behalf.
     watch: Option<(Watch, Handle)>,
@@ -61,6 +63,7 @@ impl Feed {
         announced: mpsc::UnboundedReceiver<Announced>,
         passes: mpsc::UnboundedSender<()>,
         ledger: &Arc<Ledger>,
+        source: usize,
     ) -> Self {
         // The second pass may be read ahead while the first one is taken.
         let _reads_no_pass = passes.send(());
@@ -69,6 +72,7 @@ impl Feed {
             passes,
             leased: Arc::new(AtomicU64::new(0)),
             is_finished: false,
+            source,
             ledger: Arc::clone(ledger),
             watch: None,
         }
@@ -117,6 +121,8 @@ impl Feed {
                 match answered {
                     Ok(Ok(slice)) => {
                         self.ledger.delivered_bytes(slice.len() as u64);
+                        self.ledger
+                            .delivered_bytes_of(self.source, slice.len() as u64);
                         Piece::Bytes(slice)
                     }
                     Ok(Err(error)) => Piece::Failed(error),
@@ -238,7 +244,7 @@ mod tests {
         let limit = Some(std::time::Duration::from_millis(20));
         let watched = |announced| {
             let watch = Watch::new(&ledger, limit);
-            Feed::new(announced, mpsc::unbounded_channel().0, &ledger)
+            Feed::new(announced, mpsc::unbounded_channel().0, &ledger, 0)
                 .watched(watch, runtime.handle())
         };
         let (announce, announced) = mpsc::unbounded_channel();
@@ -271,7 +277,7 @@ mod tests {
     #[test]
     fn an_end_that_nobody_announced_is_none() {
         let (announce, announced) = mpsc::unbounded_channel();
-        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread());
+        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread(), 0);
         let (answer, receiver) = oneshot::channel();
         announce.send(Announced::Range(receiver, 1)).unwrap();
         drop(answer);
@@ -283,7 +289,7 @@ mod tests {
     #[test]
     fn an_announced_end_is_one_for_good() {
         let (announce, announced) = mpsc::unbounded_channel();
-        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread());
+        let mut feed = Feed::new(announced, mpsc::unbounded_channel().0, &Ledger::unread(), 0);
         announce.send(Announced::Finished).unwrap();
         drop(announce);
         assert!(feed.next().unwrap().is_none());

@@ -16,7 +16,8 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 /// What all lanes have in common.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
-    pub(super) options: SampleOptions,
+    /// How shards are read; of each source.
+    pub(super) options: Arc<[SampleOptions]>,
     /// How far back in its stream a lane may reach for a window.
     pub(super) span_bytes: u64,
     /// Whether a window may be cut short where memory has no room for it.
@@ -27,6 +28,10 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    fn options_of(&self, source: usize) -> SampleOptions {
+        self.options.get(source).cloned().unwrap_or_default()
+    }
+
     /// Copies a sample out of the pool.
     ///
     /// # Copies
@@ -58,6 +63,8 @@ pub(super) struct Lane {
     open: Option<OpenStretch>,
     windows: Windows,
     reading: Reading,
+    /// How its shards are read.
+    options: SampleOptions,
     /// Samples of the window, in the order in which they leave.
     ready: VecDeque<Sample>,
     spot: Spot,
@@ -81,7 +88,7 @@ struct OpenStretch {
 }
 
 impl Lane {
-    pub(super) fn new(feed: Feed, work: LaneWork, reading: Reading) -> Self {
+    pub(super) fn new(feed: Feed, work: LaneWork, reading: &Reading) -> Self {
         let leased = feed.leased();
         Self {
             bytes: ShardBytes::new(feed),
@@ -91,7 +98,8 @@ impl Lane {
             again: work.again,
             open: None,
             windows: work.windows,
-            reading,
+            options: reading.options_of(work.source),
+            reading: reading.clone(),
             ready: VecDeque::new(),
             spot: work.spot,
             next_at: work.spot,
@@ -272,7 +280,7 @@ impl Lane {
             stretch.extent,
             object.len_bytes,
             self.bytes.clone(),
-            self.reading.options.clone(),
+            self.options.clone(),
             &self.reading.ledger,
         );
         self.open = Some(OpenStretch {
@@ -294,7 +302,7 @@ impl Lane {
         self.bytes.finish()?;
         let mut missing = std::iter::once(open.now).chain(open.then);
         let is_missing = missing.any(|of| of.skip > 0 || of.take.is_some_and(|take| take > 0));
-        if is_missing && self.reading.options.on_error == OnError::Raise {
+        if is_missing && self.options.on_error == OnError::Raise {
             return Err(stale(&open.url, "fewer"));
         }
         Ok(())

@@ -24,23 +24,36 @@ impl Steps {
     }
 }
 
+/// The end of a pass over a source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    /// So many samples came before it.
+    number: u64,
+    source: usize,
+    /// Whether all sources were read whole since the last one that says so.
+    is_of_all: bool,
+}
+
 /// The passes as the sample thread sees them.
 #[derive(Debug)]
 pub(super) struct Begun {
-    /// Whether the pass that is read has given a sample, as far as is known.
-    has_given: bool,
-    /// Samples that went on to be decoded before this pass.
+    /// Whether the pass over each source that is read has given a sample, as far as is known.
+    has_given: Vec<bool>,
+    /// How many passes over each source ended since all were read whole.
+    since: Vec<u32>,
+    /// Samples that went on to be decoded until then.
     taken: u64,
-    /// Passes without any such, one after the other.
+    /// How often all sources were read whole without any such, one after the other.
     barren: u32,
-    /// Tells where passes end, as the number of samples before that.
-    ends: channel::Sender<u64>,
+    /// Tells where passes end.
+    ends: channel::Sender<End>,
 }
 
 impl Begun {
-    /// `is_begun`: the first pass has given samples before, to the run that this one goes on from.
-    pub(super) fn new(is_begun: bool, ends: channel::Sender<u64>) -> Self {
+    /// `is_begun`: which sources have given samples in their first pass, to the run that this one goes on from.
+    pub(super) fn new(is_begun: Vec<bool>, ends: channel::Sender<End>) -> Self {
         Self {
+            since: vec![0; is_begun.len()],
             has_given: is_begun,
             taken: 0,
             barren: 0,
@@ -48,40 +61,70 @@ impl Begun {
         }
     }
 
-    pub(super) fn give(&mut self) {
-        self.has_given = true;
+    pub(super) fn give(&mut self, source: usize) {
+        if let Some(has_given) = self.has_given.get_mut(source) {
+            *has_given = true;
+        }
     }
 
-    /// Notes the end of a pass behind `number` samples, of which `taken` went on, if anybody counts them.
+    /// Notes the end of a pass over `source` behind `number` samples, of which `taken` went on, if anybody counts them.
     ///
     /// # Errors
     ///
     /// `NotFound` where it gave none: it would be so for ever.
-    pub(super) fn end(&mut self, number: u64, taken: Option<u64>) -> Result<()> {
-        if !std::mem::replace(&mut self.has_given, false) {
-            return Err(barren("none came"));
+    pub(super) fn end(&mut self, source: usize, number: u64, taken: Option<u64>) -> Result<()> {
+        let has_given = self.has_given.get_mut(source).map(std::mem::take);
+        if has_given != Some(true) {
+            return Err(barren(&self.name(source), "none came"));
         }
-        if let Some(taken) = taken {
-            let is_barren = std::mem::replace(&mut self.taken, taken) == taken;
-            self.barren = if is_barren { self.barren + 1 } else { 0 };
-            // What waits for one of its form has another pass to meet one.
-            if self.barren > 1 {
-                return Err(barren("all of them were left out"));
-            }
+        self.since[source] += 1;
+        // Of several sources the first end may be that of a pass which was begun before.
+        let needed = if self.since.len() > 1 { 2 } else { 1 };
+        let is_of_all = self.since.iter().all(|since| *since >= needed);
+        if is_of_all {
+            self.since.fill(0);
+            self.check_taken(taken)?;
         }
         // Nobody wants to know where samples are handed out as they are.
-        let _unheard = self.ends.send(number);
+        let _unheard = self.ends.send(End {
+            number,
+            source,
+            is_of_all,
+        });
         Ok(())
     }
+
+    fn check_taken(&mut self, taken: Option<u64>) -> Result<()> {
+        let Some(taken) = taken else {
+            return Ok(());
+        };
+        let is_barren = std::mem::replace(&mut self.taken, taken) == taken;
+        self.barren = if is_barren { self.barren + 1 } else { 0 };
+        // What waits for one of its form has another pass to meet one.
+        if self.barren > 1 {
+            return Err(barren(ALL, "all of them were left out"));
+        }
+        Ok(())
+    }
+
+    fn name(&self, source: usize) -> String {
+        if self.has_given.len() > 1 {
+            return format!("the shards of source {source} of the mixture (counted from 0)");
+        }
+        ALL.to_owned()
+    }
 }
+
+/// What there is, to a process.
+const ALL: &str = "all shards that this process reads";
 
 /// The passes as whoever takes from the load sees them.
 #[derive(Debug)]
 pub(super) struct Passes {
-    ends: channel::Receiver<u64>,
+    ends: channel::Receiver<End>,
     /// Where passes end that are not all handed over.
-    waiting: VecDeque<u64>,
-    /// Where the first of these begins.
+    waiting: VecDeque<End>,
+    /// Where the first of those begins at whose end all sources were read whole.
     begun_at: u64,
     /// Behind the last sample that was good.
     good_end: u64,
@@ -89,7 +132,7 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    pub(super) fn new(ends: channel::Receiver<u64>, ledger: &Arc<Ledger>) -> Self {
+    pub(super) fn new(ends: channel::Receiver<End>, ledger: &Arc<Ledger>) -> Self {
         Self {
             ends,
             waiting: VecDeque::new(),
@@ -104,19 +147,20 @@ impl Passes {
         self.good_end = end;
     }
 
-    /// Makes sure that no pass ended before number `from` without a good sample, where all before it are known.
+    /// Makes sure that nothing was read whole before number `from` without a good sample, where all before it are known.
     ///
     /// # Errors
     ///
-    /// `NotFound` where one did: it would be so for ever.
+    /// `NotFound` where it was: it would be so for ever.
     pub(super) fn check(&mut self, from: u64) -> Result<()> {
         self.waiting.extend(self.ends.try_iter());
         let mut begun_at = self.begun_at;
-        for &end in self.waiting.iter().take_while(|end| **end <= from) {
-            if self.good_end <= begun_at && begun_at < end {
-                return Err(barren("all of them were left out"));
+        let ended = self.waiting.iter().take_while(|end| end.number <= from);
+        for end in ended.filter(|end| end.is_of_all) {
+            if self.good_end <= begun_at && begun_at < end.number {
+                return Err(barren(ALL, "all of them were left out"));
             }
-            begun_at = end;
+            begun_at = end.number;
         }
         Ok(())
     }
@@ -125,20 +169,22 @@ impl Passes {
     pub(super) fn hand_over(&mut self, end: u64) {
         self.waiting.extend(self.ends.try_iter());
         while let Some(&ended) = self.waiting.front()
-            && ended < end
+            && ended.number < end
         {
             self.waiting.pop_front();
-            self.begun_at = ended;
-            self.ledger.passed();
+            if ended.is_of_all {
+                self.begun_at = ended.number;
+            }
+            self.ledger.passed(ended.source);
         }
     }
 }
 
-fn barren(why: &str) -> Error {
+fn barren(what: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
         "find samples in",
-        "all shards that this process reads",
+        what,
         format!("{why}, and reading them again would give none"),
     )
     .with_help(
@@ -153,21 +199,27 @@ mod tests {
     #[test]
     fn a_pass_that_gives_nothing_is_an_error_and_one_that_was_begun_before_is_not() {
         let (ends, _heard) = channel::unbounded();
-        assert!(Begun::new(false, ends.clone()).end(0, None).is_err());
-        let mut begun = Begun::new(true, ends);
-        begun.end(0, None).unwrap();
-        begun.give();
-        begun.end(1, None).unwrap();
-        assert!(begun.end(1, None).is_err());
+        assert!(
+            Begun::new(vec![false], ends.clone())
+                .end(0, 0, None)
+                .is_err()
+        );
+        let mut begun = Begun::new(vec![true, false], ends);
+        begun.end(0, 0, None).unwrap();
+        begun.give(0);
+        begun.end(0, 1, None).unwrap();
+        let error = begun.end(1, 1, None).unwrap_err();
+        assert!(error.to_string().contains("source 1"), "{error}");
+        assert!(begun.end(0, 1, None).is_err());
     }
 
     #[test]
     fn two_passes_of_which_nothing_went_on_are_an_error() {
         let (ends, _heard) = channel::unbounded();
-        let mut begun = Begun::new(false, ends);
+        let mut begun = Begun::new(vec![false], ends);
         let mut pass = |taken| {
-            begun.give();
-            begun.end(9, Some(taken))
+            begun.give(0);
+            begun.end(0, 9, Some(taken))
         };
         pass(0).unwrap();
         pass(4).unwrap();
@@ -179,9 +231,10 @@ mod tests {
     fn a_pass_whose_samples_all_failed_is_an_error_once_all_of_them_are_known() {
         let (ends, heard) = channel::unbounded();
         let ledger = Ledger::unread();
-        let mut passes = Passes::new(heard, &ledger);
+        let (mut begun, mut passes) = (Begun::new(vec![false], ends), Passes::new(heard, &ledger));
         for end in [3, 6, 9, 12] {
-            ends.send(end).unwrap();
+            begun.give(0);
+            begun.end(0, end, None).unwrap();
         }
         // Samples 1 and 7 are good, of a block of nine.
         passes.found_good(2);
@@ -193,5 +246,40 @@ mod tests {
         assert_eq!(ledger.report().passes, 3);
         passes.check(11).unwrap();
         assert!(passes.check(12).is_err());
+    }
+
+    #[test]
+    fn several_sources_have_all_to_be_read_whole_before_nothing_good_is_an_error() {
+        let (ends, heard) = channel::unbounded();
+        let ledger = Ledger::unread();
+        ledger.mixes(["a".to_owned(), "b".to_owned()]);
+        let (mut begun, mut passes) = (
+            Begun::new(vec![false, false], ends),
+            Passes::new(heard, &ledger),
+        );
+        let mut end = |source, number| {
+            begun.give(source);
+            begun.end(source, number, None).unwrap();
+        };
+        // One is a single sample that is never good, the other comes rarely.
+        (1..9).for_each(|number| end(0, number));
+        passes.check(9).unwrap();
+        end(1, 9);
+        passes.check(10).unwrap();
+        end(1, 10);
+        assert!(passes.check(10).is_err());
+        passes.found_good(11);
+        passes.check(11).unwrap();
+        passes.hand_over(11);
+        let report = ledger.report();
+        assert_eq!(
+            report
+                .sources
+                .iter()
+                .map(|of| of.passes)
+                .collect::<Vec<_>>(),
+            [9, 3]
+        );
+        assert_eq!(report.passes, 3);
     }
 }

@@ -51,6 +51,7 @@ impl Iterator for Samples {
         match next {
             Some(Ok(sample)) => {
                 self.ledger.delivered_samples(1);
+                self.ledger.delivered_of(&[sample.source]);
                 self.passes.hand_over(sample.number + 1);
                 return Some(Ok(sample));
             }

@@ -53,8 +53,8 @@ pub struct Work {
     pub is_joining: bool,
     /// Decoder threads.
     pub decode_threads: usize,
-    /// How shards are read.
-    pub options: SampleOptions,
+    /// How shards are read; of each source.
+    pub options: Vec<SampleOptions>,
     /// Samples to read at most.
     pub limit: Option<u64>,
     /// Steps to make, whatever is left out; none ends with the data.
@@ -82,7 +82,7 @@ impl Work {
                 pool,
                 announce,
             });
-            lanes.push((Feed::new(announced, allow, &self.ledger), work));
+            lanes.push((Feed::new(announced, allow, &self.ledger, work.source), work));
         }
         let fetcher = Fetcher {
             range_bytes: self.range_bytes,
@@ -165,7 +165,7 @@ impl Work {
         let assembler = Assembler::new(plan.size, plan.is_dropping_last, self.recycler.clone());
         let is_choosing = on_error != OnError::Raise && plan.block_len() > 1;
         // As much as one sample may take of the pool.
-        let held_bytes = to_usize(self.options.max_sample_bytes);
+        let held_bytes = to_usize(self.options.first().map_or(0, |of| of.max_sample_bytes));
         let sink = BlockSink {
             hop,
             plan: Arc::new(plan),
@@ -181,7 +181,7 @@ impl Work {
             opening: is_choosing.then(|| Opening::new(held_bytes)),
             hold: self.ledger.hop(Hop::Hold),
         };
-        let (marks, spots) = Spots::new(&lanes, self.turns);
+        let (marks, spots) = Spots::new(&lanes, &self.turns);
         let passes = self.stage(&mut crew, lanes, marks, Box::new(sink))?;
         Ok(Batches {
             watch: self.watch(),
@@ -221,13 +221,13 @@ impl Work {
         };
         let stage = Stage {
             lanes,
-            turns: self.turns,
+            turns: self.turns.clone(),
             reading: Reading {
-                options: self.options.clone(),
+                options: self.options.clone().into(),
                 span_bytes: self.span_bytes,
                 hold: self.ledger.hop(Hop::Hold),
                 // Where the order is counted out, a window is as long as it is said to be.
-                may_shorten: matches!(self.turns, Turns::Round { .. }),
+                may_shorten: matches!(self.turns, Turns::Rounds(_)),
                 ledger: Arc::clone(&self.ledger),
             },
             marks,
@@ -290,6 +290,7 @@ impl Batches {
                 self.passes.hand_over(batch.end);
                 self.left = self.left.map(|left| left.saturating_sub(1));
                 self.ledger.delivered_samples(batch.len as u64);
+                self.ledger.delivered_of(&batch.sources);
                 if batch.is_batched {
                     self.ledger.delivered_batch();
                 } else {

@@ -5,10 +5,10 @@ use std::time::Instant;
 use super::budget::{Budget, Share};
 use super::feed::Feed;
 use super::lane::{Lane, Reading};
-use super::passes::Begun;
+use super::passes::{Begun, End};
 use super::spots::Mark;
 use super::stretch::{LaneWork, Spot};
-use super::turns::{Order, Turns};
+use super::turns::{self, Order, Turns};
 use crate::batch::{BatchPlan, Block, BlockBuilder, Form, Job, Opened, Opening, Picked};
 use crate::buffer::Recycler;
 use crate::config::OnError;
@@ -89,7 +89,7 @@ pub(super) struct Stage {
     /// Where it is told where lanes stand, if anybody wants to know.
     pub(super) marks: Option<channel::Sender<Mark>>,
     /// Where it is told where passes end.
-    pub(super) ends: channel::Sender<u64>,
+    pub(super) ends: channel::Sender<End>,
     /// Somebody wants this to end.
     pub(super) is_stopped: Arc<AtomicBool>,
     /// Set at a proper end, an error told included: a queue that ends without it means that this thread died.
@@ -113,41 +113,34 @@ impl Stage {
     fn read_lanes(&mut self) -> Result<(), Option<Error>> {
         let windows = self.lanes.iter().map(|(_, work)| work.windows.len());
         let asked: u64 = windows.sum();
+        let sources: Vec<usize> = self.lanes.iter().map(|(_, work)| work.source).collect();
         let mut lanes: Vec<Lane> = std::mem::take(&mut self.lanes)
             .into_iter()
-            .map(|(feed, work)| Lane::new(feed, work, self.reading.clone()))
+            .map(|(feed, work)| Lane::new(feed, work, &self.reading))
             .collect();
-        let mut order = Order::new(self.turns, lanes.len());
-        let is_begun = lanes.iter().any(|lane| lane.spot() != Spot::default());
-        let mut passes = Begun::new(is_begun, self.ends.clone());
+        let mut order = Order::new(self.turns.clone(), lanes.len());
+        let mut passes = Begun::new(begun(&lanes, &sources), self.ends.clone());
         let mut number = 0;
-        loop {
-            let Some(at) = order.next() else {
-                if !self.turns.is_repeating() || lanes.is_empty() {
-                    break;
-                }
-                passes.end(number, self.sink.taken()).map_err(Some)?;
-                lanes.iter_mut().for_each(Lane::begin_again);
-                order.begin_again();
-                continue;
-            };
-            if self.sink.is_full() {
-                // From the beginning: nothing is read for a sample that nobody wants.
-                return Err(None);
-            }
+        // Nothing is read for a sample that nobody wants.
+        while !self.sink.is_full()
+            && let Some(at) = order.next()
+        {
             if self.is_stopped.load(Ordering::Relaxed) {
                 return Err(None);
             }
-            let Some(lane) = lanes.get_mut(at) else {
+            let (Some(lane), Some(&source)) = (lanes.get_mut(at), sources.get(at)) else {
                 return Err(Some(Error::bug("take turns", "there is no such lane")));
             };
             let next = lane.next().map_err(|error| self.or_stopped(error))?;
             let Some(mut sample) = next else {
-                order.is_over(at);
+                if let Some(ended) = order.is_over(at) {
+                    self.end_pass(ended, &mut lanes, &mut passes, number)?;
+                }
                 continue;
             };
-            sample.number = number;
-            passes.give();
+            (sample.number, sample.source) = (number, source);
+            passes.give(source);
+            order.gave();
             if let Some(marks) = &self.marks {
                 let spot = lane.spot();
                 // Nobody listens any more where the load was stopped.
@@ -160,10 +153,33 @@ impl Stage {
             number += 1;
             self.sink.take(sample).map_err(|Ended| None)?;
         }
+        if self.sink.is_full() {
+            return Err(None);
+        }
         if matches!(self.turns, Turns::Grid { .. }) {
             self.check_ends(&mut lanes)?;
         }
         self.note_limits(&lanes, asked);
+        Ok(())
+    }
+
+    /// Ends a pass over a source, and begins the next one, if there is one.
+    fn end_pass(
+        &self,
+        ended: turns::Ended,
+        lanes: &mut [Lane],
+        passes: &mut Begun,
+        number: u64,
+    ) -> Result<(), Option<Error>> {
+        let is_mixed = matches!(&self.turns, Turns::Rounds(rounds) if rounds.draws.is_some());
+        // Data without a sample are none, but a source without one would end all the others.
+        if ended.again.is_some() || is_mixed {
+            let taken = self.sink.taken();
+            passes.end(ended.source, number, taken).map_err(Some)?;
+        }
+        if let Some(again) = ended.again.and_then(|again| lanes.get_mut(again)) {
+            again.iter_mut().for_each(Lane::begin_again);
+        }
         Ok(())
     }
 
@@ -197,6 +213,16 @@ impl Stage {
             Error::bug("read the shards", "the network task ended early").with_source(error)
         })
     }
+}
+
+/// Which sources have given a sample before.
+fn begun(lanes: &[Lane], sources: &[usize]) -> Vec<bool> {
+    let many = sources.iter().max().map_or(0, |last| last + 1);
+    let mut begun = vec![false; many];
+    for (lane, source) in lanes.iter().zip(sources) {
+        begun[*source] |= lane.spot() != Spot::default();
+    }
+    begun
 }
 
 /// Hands samples out as they are.

@@ -16,6 +16,17 @@ pub(super) struct Mark {
     pub(super) spot: Spot,
 }
 
+/// Where all lanes of a load stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Each lane, source by source.
+    pub lanes: Vec<Spot>,
+    /// Whose turn it is among the lanes of each source.
+    pub next: Vec<usize>,
+    /// How many samples were given, those that were left out included, where that says which source is drawn next.
+    pub given: Option<u64>,
+}
+
 /// Where lanes stand behind the batch that was given last. Clones are handles on the same; they outlive the load.
 #[derive(Debug, Clone)]
 pub struct Spots(Arc<Mutex<State>>);
@@ -25,10 +36,11 @@ struct State {
     marks: channel::Receiver<Mark>,
     /// Of samples that were not given yet.
     waiting: VecDeque<Mark>,
-    spots: Vec<Spot>,
-    next: usize,
+    standing: Standing,
     /// All samples before this number were handed over.
     passed: u64,
+    /// So many were given before this load.
+    before: u64,
 }
 
 impl Spots {
@@ -36,18 +48,23 @@ impl Spots {
     /// number of samples tells it.
     pub(super) fn new(
         lanes: &[(Feed, LaneWork)],
-        turns: Turns,
+        turns: &Turns,
     ) -> (Option<channel::Sender<Mark>>, Option<Self>) {
-        let Turns::Round { next, .. } = turns else {
+        let Turns::Rounds(rounds) = turns else {
             return (None, None);
         };
+        let given = rounds.draws.as_ref().map(|draws| draws.given);
         let (sender, marks) = channel::unbounded();
         let state = State {
             marks,
             waiting: VecDeque::new(),
-            spots: lanes.iter().map(|(_, work)| work.spot).collect(),
-            next,
+            standing: Standing {
+                lanes: lanes.iter().map(|(_, work)| work.spot).collect(),
+                next: rounds.next.clone(),
+                given,
+            },
             passed: 0,
+            before: given.unwrap_or(0),
         };
         (Some(sender), Some(Self(Arc::new(Mutex::new(state)))))
     }
@@ -63,26 +80,29 @@ impl Spots {
         let State {
             marks,
             waiting,
-            spots,
-            next,
+            standing,
             passed,
+            before,
         } = &mut *state;
         waiting.extend(marks.try_iter());
+        let each = (standing.lanes.len() / standing.next.len().max(1)).max(1);
         while let Some(mark) = waiting.front().copied()
             && mark.number < *passed
         {
             waiting.pop_front();
-            if let Some(spot) = spots.get_mut(mark.lane) {
+            if let Some(spot) = standing.lanes.get_mut(mark.lane) {
                 *spot = mark.spot;
             }
-            *next = (mark.lane + 1) % spots.len().max(1);
+            if let Some(next) = standing.next.get_mut(mark.lane / each) {
+                *next = (mark.lane % each + 1) % each;
+            }
+            standing.given = standing.given.map(|_| *before + mark.number + 1);
         }
     }
 
     /// Where each lane stands behind what was received, and whose turn is next.
     #[must_use]
-    pub fn now(&self) -> (Vec<Spot>, usize) {
-        let state = self.0.lock();
-        (state.spots.clone(), state.next)
+    pub fn now(&self) -> Standing {
+        self.0.lock().standing.clone()
     }
 }

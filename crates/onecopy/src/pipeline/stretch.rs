@@ -82,6 +82,8 @@ pub struct Spot {
 /// What a lane has to do.
 #[derive(Debug)]
 pub struct LaneWork {
+    /// Which source it reads, where there are several.
+    pub source: usize,
     /// What it reads: from the beginning of the window of its spot on.
     pub stretches: Vec<Stretch>,
     /// What it reads then, pass by pass and without end, once all lanes have ended their pass; nothing where each sample

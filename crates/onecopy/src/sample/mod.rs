@@ -55,6 +55,8 @@ pub struct Sample {
     pub end_offset: u64,
     /// Which of the samples it is that the load gives, counted from 0 and with those that are left out later.
     pub number: u64,
+    /// Which of several sources it is from, where a load has several.
+    pub source: usize,
     /// Whether it holds nothing of what the store filled.
     pub is_detached: bool,
     /// The members, in the order of the shard.

@@ -162,6 +162,7 @@ impl<I: Pieces> SampleReader<I> {
                 offset: entry.offset,
                 end_offset: entry.offset,
                 number: 0,
+                source: 0,
                 is_detached: false,
                 fields: Vec::with_capacity(self.usual_fields),
             },

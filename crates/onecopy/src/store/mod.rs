@@ -60,7 +60,7 @@ pub use object::{ETag, Key, Object};
 pub use opener::{Named, Opener, open_store, open_store_counted};
 pub use pace::Pace;
 pub use pages::Pages;
-pub use resolve::{Absent, expand_braces, is_pattern, resolve, resolve_with};
+pub use resolve::{Absent, expand_braces, is_pattern, resolve, resolve_each, resolve_with};
 pub use s3::{Bucket, list_buckets};
 pub use shown::{behind_listed, shown as shown_url};
 pub use stdin::stdin;

@@ -109,35 +109,33 @@ pub async fn resolve_with(
     absent: Absent,
     ledger: &Arc<Ledger>,
 ) -> Result<Vec<Source>> {
-    if urls.is_empty() {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "find",
-            "the data",
-            "no URL was given",
-        ));
-    }
+    let each = resolve_each(&[urls], config, absent, ledger).await?;
+    Ok(each.into_iter().flatten().collect())
+}
+
+/// As [`resolve_with`] for several lists of URLs, which share connections.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub async fn resolve_each(
+    lists: &[&[String]],
+    config: &StoreConfig,
+    absent: Absent,
+    ledger: &Arc<Ledger>,
+) -> Result<Vec<Vec<Source>>> {
     let mut search = Search {
         stores: Stores::new(config, ledger),
         absent,
         names_left: MAX_NAMES,
         sources: Vec::new(),
     };
-    for url in urls {
-        match list_file(url) {
-            Some(path) => {
-                for line in read_list(path, search.names_left, ledger)? {
-                    if list_file(&line).is_some() {
-                        let why = "a list cannot contain another list";
-                        return Err(Error::new(ErrorKind::InvalidInput, "read", path, why));
-                    }
-                    search.add(&line).await?;
-                }
-            }
-            None => search.add(url).await?,
-        }
+    let mut found = Vec::with_capacity(lists.len());
+    for urls in lists {
+        search.add_all(urls, ledger).await?;
+        found.push(std::mem::take(&mut search.sources));
     }
-    Ok(search.sources)
+    Ok(found)
 }
 
 /// What was found so far.
@@ -149,6 +147,33 @@ struct Search {
 }
 
 impl Search {
+    /// Adds everything that `urls` stand for.
+    async fn add_all(&mut self, urls: &[String], ledger: &Arc<Ledger>) -> Result<()> {
+        if urls.is_empty() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "find",
+                "the data",
+                "no URL was given",
+            ));
+        }
+        for url in urls {
+            match list_file(url) {
+                Some(path) => {
+                    for line in read_list(path, self.names_left, ledger)? {
+                        if list_file(&line).is_some() {
+                            let why = "a list cannot contain another list";
+                            return Err(Error::new(ErrorKind::InvalidInput, "read", path, why));
+                        }
+                        self.add(&line).await?;
+                    }
+                }
+                None => self.add(url).await?,
+            }
+        }
+        Ok(())
+    }
+
     /// Adds everything that one URL stands for.
     async fn add(&mut self, url: &str) -> Result<()> {
         let start = || shown(url).chars().take(200).collect::<String>();

@@ -63,6 +63,57 @@ pub fn all(loader: Loader) -> Vec<Batch> {
     loader.run().unwrap().map(|batch| batch.unwrap()).collect()
 }
 
+/// Sources whose labels tell which they are: those of source `s` are from `1000 * s` on.
+pub struct Sources {
+    _folder: tempfile::TempDir,
+    pub urls: Vec<Vec<String>>,
+    pub counts: Vec<Vec<u64>>,
+}
+
+impl Sources {
+    pub fn new(counts: &[Vec<u64>]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut urls = Vec::new();
+        for (source, counts) in counts.iter().enumerate() {
+            let mut number = source * 1000;
+            let of = |(shard_at, count): (usize, &u64)| {
+                let end = number + usize::try_from(*count).unwrap();
+                let bytes = shard(&numbered(number..end), 60);
+                number = end;
+                write(folder.path(), &format!("{source}-{shard_at}.tar"), &bytes)
+            };
+            urls.push(counts.iter().enumerate().map(of).collect());
+        }
+        Self {
+            _folder: folder,
+            urls,
+            counts: Vec::from(counts),
+        }
+    }
+
+    /// The loaders, of which each second one is shuffled.
+    pub fn loaders(&self, is_counted: bool, shuffle: Option<usize>) -> Vec<Loader> {
+        let of = |(source, urls): (usize, &Vec<String>)| {
+            let loader = onecopy::open(urls.clone(), config(16 * MIB));
+            let samples = self.counts[source].clone();
+            let counted = Counted {
+                samples,
+                starts: Vec::new(),
+            };
+            let loader = loader.counted(is_counted.then_some(counted));
+            match shuffle {
+                Some(capacity) => loader.shuffle(capacity, source as u64),
+                None => loader,
+            }
+        };
+        self.urls.iter().enumerate().map(of).collect()
+    }
+
+    pub fn samples(&self, source: usize) -> u64 {
+        self.counts[source].iter().sum()
+    }
+}
+
 /// Serves `bytes` over HTTP by ranges; requests from byte `silent_from` on are never answered.
 pub fn serve(bytes: Vec<u8>, silent_from: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,14 +4,13 @@ use super::data::Data;
 use super::{Counted, LANES, Order, Plan, Totals, Wish, other_kind, refused};
 use crate::error::Result;
 use crate::loader::Position;
-use crate::pipeline::{LaneWork, Spot, Turns};
-use crate::sample::order::{Chosen, Epoch, Grid, Part, Segment, Windows};
+use crate::pipeline::{Spot, Turns};
+use crate::sample::order::{Chosen, Epoch, Grid, Segment, Windows};
 use crate::store::Source;
-use crate::sync::Arc;
 
 impl Wish<'_> {
     /// Which samples are read, where not all are.
-    fn chosen(&self, counted: &Counted) -> Result<Option<Chosen>> {
+    pub(super) fn chosen(&self, counted: &Counted) -> Result<Option<Chosen>> {
         if self.choices.is_empty() {
             return Ok(None);
         }
@@ -49,63 +48,16 @@ impl Wish<'_> {
         }?;
         epoch.check(self.part)?;
         let own = lanes / (self.part.ranks * self.part.workers);
-        self.check_window(window, own, sources, epoch.dataset_samples())?;
-        let from = match &self.position {
-            None => 0,
-            Some(Position::Samples(samples)) => *samples,
-            Some(Position::Spots { .. }) => return Err(other_kind("without an index", "with one")),
-        };
-        if from > epoch.samples() {
-            return Err(refused(format!(
-                "the state stands behind {from} samples, and the epoch has {}",
-                epoch.samples()
-            )));
-        }
-        if from % batch != 0 && from != epoch.samples() {
-            return Err(refused(format!(
-                "the state stands behind {from} samples, which is in the midst of a global batch of {batch}"
-            )));
-        }
+        self.check_held(Self::held(window, own, sources, epoch.dataset_samples()))?;
+        let from = self.begun_at(epoch.samples(), batch)?;
         let lanes_here: Vec<(Spot, Windows, Vec<Segment>)> = grid
             .lanes_of(self.part)
-            .map(|lane| lane_from(&epoch, lane, from))
+            .map(|lane| {
+                let (given, len) = (grid.taken(lane, from), epoch.lane_len(lane));
+                lane_from(given, len, epoch.windows(lane), |at| epoch.lane(lane, at))
+            })
             .collect();
-        let segments = lanes_here.iter().flat_map(|(_, _, segments)| segments);
-        let is_part = |of: &Segment| !data.is_whole(of);
-        let segments = segments.flat_map(|of| data.segments(*of));
-        let mut parts: Vec<usize> = segments.filter(is_part).map(|of| of.shard).collect();
-        parts.sort_unstable();
-        parts.dedup();
-        find_starts(&mut data.counted, &parts)?;
-        let work = |(spot, windows, segments): (Spot, Windows, Vec<Segment>)| LaneWork {
-            stretches: segments
-                .into_iter()
-                .flat_map(|segment| data.stretches(&data.segments(segment)))
-                .collect(),
-            again: Arc::default(),
-            windows,
-            spot,
-        };
-        let mut lanes_here: Vec<LaneWork> = lanes_here.into_iter().map(work).collect();
-        if let (
-            Part {
-                rank: 0, worker: 0, ..
-            },
-            Some(first),
-            None,
-        ) = (self.part, lanes_here.first_mut(), &data.chosen)
-        {
-            // Shards that are said to be empty are looked at, too: what they have would be lost in silence.
-            let empty = (0..sources.len()).filter(|&shard| data.counted.samples[shard] == 0);
-            let looked_at = empty.filter_map(|shard| {
-                data.stretch(&[Segment {
-                    shard,
-                    from: 0,
-                    to: 0,
-                }])
-            });
-            first.stretches.extend(looked_at);
-        }
+        let lanes_here = data.work(0, lanes_here, self.is_first(), find_starts)?;
         Ok(Plan {
             lanes: lanes_here,
             turns: Turns::Grid {
@@ -113,6 +65,7 @@ impl Wish<'_> {
                 part: self.part,
                 from,
                 samples: epoch.samples(),
+                mixture: None,
             },
             order: Order {
                 lanes,
@@ -130,18 +83,49 @@ impl Wish<'_> {
                         .into_iter()
                         .flat_map(|of| data.segments(of))
                         .collect(),
+                    sources: Vec::new(),
                 }),
                 steps_here: None,
                 dataset,
             },
         })
     }
+    /// Behind how many of the `samples` of the epoch this run begins.
+    pub(super) fn begun_at(&self, samples: u64, batch: u64) -> Result<u64> {
+        let from = match &self.position {
+            None => 0,
+            Some(Position::Samples(from)) => *from,
+            Some(Position::Spots { .. } | Position::Mixed { .. }) => {
+                return Err(other_kind("without an index", "with one"));
+            }
+        };
+        if from > samples {
+            return Err(refused(format!(
+                "the state stands behind {from} samples, and the epoch has {samples}"
+            )));
+        }
+        if from % batch != 0 && from != samples {
+            return Err(refused(format!(
+                "the state stands behind {from} samples, which is in the midst of a global batch of {batch}"
+            )));
+        }
+        Ok(from)
+    }
+
+    /// Whether this process looks at what nobody reads.
+    pub(super) fn is_first(&self) -> bool {
+        self.part.rank == 0 && self.part.worker == 0
+    }
 }
 
-/// Where a lane stands behind the first `from` samples of the epoch, and what it reads from there on.
-fn lane_from(epoch: &Epoch, lane: u64, from: u64) -> (Spot, Windows, Vec<Segment>) {
-    let (given, len) = (epoch.grid().taken(lane, from), epoch.lane_len(lane));
-    let windows = epoch.windows(lane);
+/// Where a lane of `len` samples stands that has given so many, and what it reads from there on: `read` tells from which of its
+/// samples on.
+pub(super) fn lane_from(
+    given: u64,
+    len: u64,
+    windows: Windows,
+    read: impl Fn(u64) -> Vec<Segment>,
+) -> (Spot, Windows, Vec<Segment>) {
     if given >= len {
         return (Spot::default(), windows, Vec::new());
     }
@@ -152,5 +136,5 @@ fn lane_from(epoch: &Epoch, lane: u64, from: u64) -> (Spot, Windows, Vec<Segment
         given: given - window.start,
         ..Spot::default()
     };
-    (spot, windows, epoch.lane(lane, window.start))
+    (spot, windows, read(window.start))
 }

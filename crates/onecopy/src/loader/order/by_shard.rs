@@ -4,7 +4,7 @@
 use super::{LANES, Order, Plan, Wish, other_kind, refused};
 use crate::error::Result;
 use crate::loader::Position;
-use crate::pipeline::{LaneWork, Spot, Stretch, Turns};
+use crate::pipeline::{Again, LaneWork, Rounds, Spot, Stretch, Turns};
 use crate::sample::order::{LANES_MAX, Tail, Windows, order_shards};
 use crate::size::to_usize;
 use crate::store::Source;
@@ -14,27 +14,16 @@ impl Wish<'_> {
     /// Where they are not: each shard to one process, and the lanes end when they end, or begin again.
     pub(super) fn by_shard(&self, sources: &[Source], dataset: u64) -> Result<Plan> {
         self.check_uncounted(sources)?;
-        let part = self.part;
-        let processes = part.ranks * part.workers;
-        let process = part.rank * part.workers + part.worker;
-        let mut shards: Vec<&Source> = sources.iter().collect();
-        if let Some((_, seed)) = self.shuffle {
-            order_shards(&mut shards, seed, self.epoch);
-        }
-        let own = shards
-            .into_iter()
-            .skip(to_usize(process))
-            .step_by(to_usize(processes));
-        let own: Vec<&Source> = own.collect();
         let lanes = match (self.lanes, self.shuffle) {
             (Some(lanes), _) => lanes,
-            (None, Some(_)) => self.fitting_lanes(LANES.min(own.len() as u64))?,
+            (None, Some(_)) => self.fitting_lanes(LANES.min(self.shards_here(sources)), 1)?,
             (None, None) => 1,
         };
         let (spots, next) = match &self.position {
             None => (vec![Spot::default(); to_usize(lanes.min(LANES_MAX))], 0),
             Some(Position::Spots { lanes, next }) => (lanes.clone(), *next),
             Some(Position::Samples(_)) => return Err(other_kind("with an index", "without one")),
+            Some(Position::Mixed { .. }) => return Err(other_kind("of a mixture", "alone")),
         };
         if spots.len() as u64 != lanes || !(1..=LANES_MAX).contains(&lanes) {
             return Err(refused(format!(
@@ -42,13 +31,77 @@ impl Wish<'_> {
                 spots.len()
             )));
         }
-        let window = self.window(lanes);
-        let is_repeating = self.steps.is_some();
-        let each = to_usize(lanes);
-        let of_lane = |lane: usize| own.iter().copied().skip(lane).step_by(each).cloned();
-        let rows: Vec<Vec<Stretch>> = (0..each)
+        let again = match self.steps {
+            Some(_) => Again::Always,
+            None => Again::Never,
+        };
+        let (lanes_here, _) = self.shard_lanes(0, sources, spots, again);
+        Ok(Plan {
+            lanes: lanes_here,
+            turns: Turns::Rounds(Rounds {
+                lanes: to_usize(lanes),
+                next: vec![next],
+                again,
+                ended: vec![false],
+                draws: None,
+            }),
+            order: Order {
+                lanes,
+                groups: self.part.workers,
+                window: self.window(lanes),
+                global_batch: self.batch.saturating_mul(self.part.ranks),
+                counted: None,
+                steps_here: self.steps_here(),
+                dataset,
+            },
+        })
+    }
+
+    /// Which process this is, and of how many.
+    pub(super) fn process(&self) -> (u64, u64) {
+        let part = self.part;
+        let process = part.rank * part.workers + part.worker;
+        (process, part.ranks.saturating_mul(part.workers))
+    }
+
+    /// How many of the shards this process reads.
+    pub(super) fn shards_here(&self, sources: &[Source]) -> u64 {
+        let (process, processes) = self.process();
+        (sources.len() as u64)
+            .saturating_sub(process)
+            .div_ceil(processes)
+    }
+
+    /// The steps that are still to be made here.
+    pub(super) fn steps_here(&self) -> Option<u64> {
+        self.steps.map(|(steps, made)| {
+            let all = steps.saturating_sub(self.part.worker);
+            all.div_ceil(self.part.workers).saturating_sub(made)
+        })
+    }
+
+    /// What the lanes of a source have to do that stand at `spots`; and whether all of it was read before.
+    pub(super) fn shard_lanes(
+        &self,
+        source: usize,
+        sources: &[Source],
+        spots: Vec<Spot>,
+        again: Again,
+    ) -> (Vec<LaneWork>, bool) {
+        let (process, processes) = self.process();
+        let mut shards: Vec<&Source> = sources.iter().collect();
+        if let Some((_, seed)) = self.shuffle {
+            order_shards(&mut shards, seed, self.epoch);
+        }
+        let own = shards.into_iter().skip(to_usize(process));
+        let own: Vec<&Source> = own.step_by(to_usize(processes)).collect();
+        let lanes = spots.len();
+        let of_lane = |lane: usize| own.iter().copied().skip(lane).step_by(lanes).cloned();
+        let rows: Vec<Vec<Stretch>> = (0..lanes)
             .map(|lane| of_lane(lane).map(Stretch::whole).collect())
             .collect();
+        let window = self.window(lanes as u64);
+        let is_repeating = again != Again::Never;
         let pass = if is_repeating {
             pass_of(&spots, &rows)
         } else {
@@ -56,7 +109,9 @@ impl Wish<'_> {
         };
         let lane = |(lane, (spot, row)): (usize, (Spot, Vec<Stretch>))| {
             let spot = spot_in(pass, spot, row.len() as u64);
+            let number = lane as u64 * processes + process;
             LaneWork {
+                source,
                 stretches: going_on(pass, spot, &row),
                 again: if is_repeating {
                     row.into()
@@ -64,31 +119,17 @@ impl Wish<'_> {
                     Arc::default()
                 },
                 windows: self.shuffle.map_or_else(Windows::none, |(_, seed)| {
-                    Windows::new(window, seed, self.epoch, lane as u64 * processes + process)
+                    Windows::new(window, seed, self.epoch, number)
                 }),
                 spot,
             }
         };
-        Ok(Plan {
-            lanes: spots.into_iter().zip(rows).enumerate().map(lane).collect(),
-            turns: Turns::Round { next, is_repeating },
-            order: Order {
-                lanes,
-                groups: part.workers,
-                window,
-                global_batch: self.batch.saturating_mul(part.ranks),
-                counted: None,
-                steps_here: self.steps.map(|(steps, made)| {
-                    let all = steps.saturating_sub(part.worker).div_ceil(part.workers);
-                    all.saturating_sub(made)
-                }),
-                dataset,
-            },
-        })
+        let lanes = spots.into_iter().zip(rows).enumerate().map(lane).collect();
+        (lanes, pass > 0)
     }
 
     /// Refuses what takes counts of samples.
-    fn check_uncounted(&self, sources: &[Source]) -> Result<()> {
+    pub(super) fn check_uncounted(&self, sources: &[Source]) -> Result<()> {
         let part = self.part;
         if part.rank >= part.ranks || part.worker >= part.workers {
             return Err(refused(format!(

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Counted;
-use crate::pipeline::{Stretch, Take};
+use crate::error::Result;
+use crate::pipeline::{LaneWork, Spot, Stretch, Take};
 use crate::sample::Extent;
-use crate::sample::order::{Chosen, Segment};
+use crate::sample::order::{Chosen, Segment, Windows};
 use crate::size::{MIB, to_usize};
 use crate::store::Source;
 use crate::sync::Arc;
@@ -55,6 +56,48 @@ impl Data<'_> {
         };
         let near = segments.chunk_by(|one, next| is_near(one, next).unwrap_or(true));
         near.filter_map(|segments| self.stretch(segments)).collect()
+    }
+
+    /// The work of lanes that stand somewhere and read something, of the source with this number.
+    pub(super) fn work(
+        &mut self,
+        source: usize,
+        lanes: Vec<(Spot, Windows, Vec<Segment>)>,
+        is_first: bool,
+        find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
+    ) -> Result<Vec<LaneWork>> {
+        let segments = lanes.iter().flat_map(|(_, _, segments)| segments);
+        let is_part = |of: &Segment| !self.is_whole(of);
+        let segments = segments.flat_map(|of| self.segments(*of));
+        let mut parts: Vec<usize> = segments.filter(is_part).map(|of| of.shard).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        find_starts(&mut self.counted, &parts)?;
+        let work = |(spot, windows, segments): (Spot, Windows, Vec<Segment>)| LaneWork {
+            source,
+            stretches: segments
+                .into_iter()
+                .flat_map(|segment| self.stretches(&self.segments(segment)))
+                .collect(),
+            again: Arc::default(),
+            windows,
+            spot,
+        };
+        let mut lanes: Vec<LaneWork> = lanes.into_iter().map(work).collect();
+        if let (true, Some(first), None) = (is_first, lanes.first_mut(), &self.chosen) {
+            // Shards that are said to be empty are looked at, too: what they have would be lost in silence.
+            let shards = 0..self.sources.len();
+            let empty = shards.filter(|&shard| self.counted.samples[shard] == 0);
+            let looked_at = empty.filter_map(|shard| {
+                self.stretch(&[Segment {
+                    shard,
+                    from: 0,
+                    to: 0,
+                }])
+            });
+            first.stretches.extend(looked_at);
+        }
+        Ok(lanes)
     }
 
     fn starts(&self, shard: usize) -> Option<&Arc<[u64]>> {

@@ -3,6 +3,9 @@
 mod by_count;
 mod by_shard;
 mod data;
+mod mixing;
+
+pub(super) use mixing::{Ingredient, Mixing};
 
 use super::Position;
 use super::dataset::dataset_of;
@@ -84,8 +87,19 @@ pub struct Totals {
     pub padded: u64,
     /// Samples that do not come.
     pub dropped: u64,
-    /// Which these are.
+    /// Which these are. The shards of several sources are numbered through.
     pub odd: Vec<Segment>,
+    /// Of each source, where there are several.
+    pub sources: Vec<SourceTotals>,
+}
+
+/// The numbers of one source of a mixture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceTotals {
+    /// Samples in its shards.
+    pub dataset_samples: u64,
+    /// Samples of it that all ranks give together.
+    pub samples: u64,
 }
 
 /// What there is to do.
@@ -103,7 +117,7 @@ impl Wish<'_> {
         counted: Option<Counted>,
         find_starts: impl Fn(&mut Counted, &[usize]) -> Result<()>,
     ) -> Result<Plan> {
-        let dataset = dataset_of(sources, self.choices);
+        let dataset = self.dataset(sources);
         match counted {
             Some(counted) => self.by_count(sources, counted, dataset, find_starts),
             None if !self.choices.is_empty() => Err(refused(
@@ -112,6 +126,10 @@ impl Wish<'_> {
             .with_help("make one with `onecopy index` and open the data with `index`")),
             None => self.by_shard(sources, dataset),
         }
+    }
+
+    fn dataset(&self, sources: &[Source]) -> u64 {
+        dataset_of(sources, self.choices)
     }
 
     fn is_divided(&self) -> bool {
@@ -126,17 +144,25 @@ impl Wish<'_> {
         })
     }
 
-    /// Refuses windows that take far more than the memory: samples beyond it would have to be copied out of the way.
-    fn check_window(&self, window: u64, lanes: u64, sources: &[Source], all: u64) -> Result<()> {
+    /// The samples that windows of `window` samples hold on `lanes` lanes, of `all` that there are, and the bytes of these.
+    fn held(window: u64, lanes: u64, sources: &[Source], all: u64) -> (u64, u128) {
+        if window == 1 {
+            return (0, 0);
+        }
         let lens = sources.iter().map(|source| source.object.len_bytes);
         let bytes: u64 = lens.flatten().fold(0, u64::saturating_add);
-        let held = (window * lanes).min(all);
+        let held = window.saturating_mul(lanes).min(all);
         let takes = u128::from(held) * u128::from(bytes) / u128::from(all.max(1));
+        (held, takes)
+    }
+
+    /// Refuses windows that take far more than the memory: samples beyond it would have to be copied out of the way.
+    fn check_held(&self, (held, takes): (u64, u128)) -> Result<()> {
         let memory = self
             .config
             .memory_bytes
             .unwrap_or_else(default_memory_bytes);
-        if window == 1 || takes <= 2 * memory as u128 {
+        if takes <= 2 * memory as u128 {
             return Ok(());
         }
         Err(refused(format!(
@@ -145,10 +171,10 @@ impl Wish<'_> {
         .with_help("raise `memory`, or shuffle among fewer samples: `shuffle`"))
     }
 
-    /// So many lanes, of `most`, as the memory has room for; a power of two.
-    fn fitting_lanes(&self, most: u64) -> Result<u64> {
+    /// So many lanes for each of `sources`, of `most`, as the memory has room for; a power of two.
+    fn fitting_lanes(&self, most: u64, sources: u64) -> Result<u64> {
         let fit = (Memory::plan(self.config, 1)?.pool_bytes / LANE_BYTES) as u64;
-        let most = most.min(fit).max(1);
+        let most = most.min(fit / sources).max(1);
         Ok(1 << most.ilog2())
     }
 }

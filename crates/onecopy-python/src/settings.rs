@@ -3,14 +3,14 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use onecopy::config::{AddressingStyle, LoadConfig, Secret, StoreConfig};
+use onecopy::config::{AddressingStyle, LoadConfig, OnError, Secret, StoreConfig};
 use onecopy::device::Device;
 use onecopy::loader::Position;
 use onecopy::route::{Route, RouteWish};
 use onecopy::sample::SampleOptions;
 use onecopy::sample::decode::{Decoder, Fit};
 use onecopy::sample::order::{self, Part};
-use onecopy::{Error, ErrorKind, Loader, size};
+use onecopy::{Error, ErrorKind, Loader, Mix, size};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -64,6 +64,10 @@ pub(crate) struct Settings {
     tail: Option<String>,
     position: Option<String>,
     choices: Vec<Choice>,
+    sources: Vec<Self>,
+    weights: Option<Vec<f64>>,
+    mix_seed: u64,
+    stop: String,
 }
 
 /// How a field is decoded.
@@ -139,16 +143,14 @@ impl Settings {
         Ok(store)
     }
 
-    /// The engine's loader, and what to do about errors.
-    pub(crate) fn loader(self) -> Result<(Loader, Policy), Error> {
-        let (store, route, options) = (self.store()?, self.wish()?, self.options()?);
-        let policy = Policy::of(self.on_error)?;
+    /// What is read, and how one may get at it.
+    fn source(&self, on_error: OnError) -> Result<Loader, Error> {
         let config = LoadConfig {
-            store,
-            route,
+            store: self.store()?,
+            route: self.wish()?,
             memory_bytes: self.memory_bytes,
             decode_threads: self.decode_threads,
-            on_error: policy.for_engine(),
+            on_error,
             max_skipped: self.max_skipped,
             // What is longer than a Duration can be is for ever.
             wait_limit: self
@@ -157,11 +159,40 @@ impl Settings {
             ..LoadConfig::default()
         };
         config.check()?;
+        let loader = onecopy::open(self.urls.clone(), config)
+            .options(self.options()?)
+            .index(self.index.clone())
+            .choose(self.choices.iter().map(Choice::of));
+        Ok(match self.shuffle {
+            Some((capacity, seed)) => loader.shuffle(capacity, seed),
+            None => loader,
+        })
+    }
+
+    /// What is read of all sources.
+    fn sources(&self, on_error: &OnError) -> Result<Loader, Error> {
+        if self.sources.is_empty() {
+            return self.source(on_error.clone());
+        }
+        let sources = self.sources.iter();
+        let sources = sources.map(|one| one.sources(on_error));
+        let how = Mix {
+            weights: self.weights.clone(),
+            seed: self.mix_seed,
+            stop: option("stop", &self.stop)?,
+        };
+        onecopy::mix(sources.collect::<Result<Vec<_>, Error>>()?, how)
+    }
+
+    /// The engine's loader, and what to do about errors.
+    pub(crate) fn loader(mut self) -> Result<(Loader, Policy), Error> {
+        let raise = Wish::Word("raise".to_owned());
+        let policy = Policy::of(std::mem::replace(&mut self.on_error, raise))?;
         let (rank, ranks, worker, workers) = self.part;
         let tail = self.tail.as_deref();
         let position = self.position.as_deref();
-        let mut loader = onecopy::open(self.urls, config)
-            .options(options)
+        let mut loader = self
+            .sources(&policy.for_engine())?
             .to(self.device.parse::<Device>()?)
             .epoch(self.epoch)
             .part(Part {
@@ -170,7 +201,6 @@ impl Settings {
                 worker,
                 workers,
             })
-            .index(self.index.clone())
             .lanes(self.lanes, self.lane_groups)
             .window(self.window)
             .step(self.step)
@@ -178,11 +208,7 @@ impl Settings {
             .steps_made(self.steps_made)
             .steps_outside(self.is_stepping)
             .tail(tail.map(|tail| option("tail", tail)).transpose()?)
-            .choose(self.choices.iter().map(Choice::of))
             .position(position.map(str::parse::<Position>).transpose()?);
-        if let Some((capacity, seed)) = self.shuffle {
-            loader = loader.shuffle(capacity, seed);
-        }
         if self.is_decoding {
             loader = loader.decode(self.pictures.as_ref().map(decoder).transpose()?);
         }

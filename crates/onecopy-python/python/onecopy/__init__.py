@@ -15,6 +15,7 @@
 
 import warnings as _warnings
 
+from onecopy._mix import mix
 from onecopy._onecopy import IS_DEBUG_BUILD as _IS_DEBUG_BUILD
 from onecopy._onecopy import Tensor, __version__
 from onecopy._open import open  # noqa: A004 - as in PIL.Image.open
@@ -30,6 +31,7 @@ from onecopy._options import (
     Pictures,
     Route,
     RouteWish,
+    Stop,
 )
 from onecopy.errors import (
     BugError,
@@ -82,12 +84,14 @@ __all__ = [
     "Pictures",
     "Route",
     "RouteWish",
+    "Stop",
     "Tensor",
     "ThrottledError",
     "TruncatedError",
     "UnreachableError",
     "UnsupportedError",
     "__version__",
+    "mix",
     "open",
 ]
 

@@ -45,7 +45,11 @@ class Access(Refining):
         steps = self._chain.settings.steps_per_epoch
         if steps is not None:
             return steps
-        catalog, _ = self._found("count the samples of")
+        catalog = None
+        if not self._chain.settings.sources:
+            catalog, _ = self._found("count the samples of")
+        elif any(source.index is None for source in self._chain.settings.sources):
+            self._check_index("count the samples of", InvalidTypeError)
         order, _ = _onecopy.plan(self._chain_of(0, None).divided()[0], catalog)
         return order.totals[2]
 
@@ -88,6 +92,7 @@ class Access(Refining):
         ``DataLoader(torch.utils.data.Subset(loader, range(len(loader))), shuffle=True)``.
         """
         self._check_before_batch("[..]")
+        self._check_unmixed("[..]")
         catalog, count = self._found("give single samples of")
         wanted = [_place(at, count) for at in places]
         rising = sorted(set(wanted))
@@ -175,6 +180,7 @@ class Access(Refining):
 
     def _choosing(self, name: str, choice: Slice | Those | Drawn) -> "Self":
         self._check_before_batch(name)
+        self._check_unmixed(f"{name}()")
         self._check_index(f"{name}()", InvalidInputError)
         return self._with_settings(choices=(*self._chain.settings.choices, choice))
 

@@ -117,6 +117,14 @@ class _Settings(Protocol):
     @property
     def position(self) -> str | None: ...
     @property
+    def sources(self) -> tuple[_Settings, ...]: ...
+    @property
+    def weights(self) -> tuple[float, ...] | None: ...
+    @property
+    def mix_seed(self) -> int: ...
+    @property
+    def stop(self) -> str: ...
+    @property
     def choices(self) -> Sequence[Any]: ...
 
 _Column: TypeAlias = (
@@ -234,6 +242,10 @@ class Order:
     @property
     def steps_here(self) -> int | None:
         """Steps still to be made here, where they were asked for and samples are not counted."""
+
+    @property
+    def sources(self) -> list[tuple[int, int]]:
+        """Of each source, where there are several: samples in its shards, and samples given."""
 
     @property
     def odd(self) -> list[tuple[int, int, int]]:

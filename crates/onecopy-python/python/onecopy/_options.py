@@ -1,11 +1,12 @@
 """The words that options take, and their checks: an error names its option."""
 
 import base64
+import math
 import os
 import pathlib
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, SupportsFloat, TypeAlias, TypeVar, get_args
 
 from onecopy._onecopy import parse_size
 from onecopy.errors import Error, InvalidInputError, InvalidTypeError, told
@@ -39,6 +40,9 @@ Duplicates: TypeAlias = Literal["error", "first", "last"]
 
 Tail: TypeAlias = Literal["short", "pad", "drop"]
 """What becomes of samples that do not fill a batch of all ranks."""
+
+Stop: TypeAlias = Literal["first_exhausted", "all_exhausted"]
+"""When an epoch of several sources ends."""
 
 Fit: TypeAlias = Literal["crop", "stretch"]
 """How a picture is brought to a size of another shape."""
@@ -173,6 +177,31 @@ def optional(check: Callable[[str, object], _T], option: str, value: object) -> 
 def positive(option: str, value: object) -> int:
     """Return ``value`` if it is a whole number from 1."""
     return integer(option, value, least=1)
+
+
+def weights(option: str, values: object, count: int) -> tuple[float, ...]:
+    """Return ``values`` if they are ``count`` positive finite numbers."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise bad_type(option, values, "a list of numbers")
+    found = tuple(weight(option, value) for value in values)
+    if len(found) != count:
+        why = f"{len(found)} are given for {count} loaders"
+        raise bad(option, found, why, "give one for each")
+    return found
+
+
+def weight(option: str, value: object) -> float:
+    """Return ``value`` if it is a positive finite number."""
+    if isinstance(value, (bool, str, bytes)) or not isinstance(value, SupportsFloat):
+        raise bad_type(option, value, "positive numbers")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not 0 < number < math.inf:
+        hint = "use positive finite numbers; leave loaders out that are to give nothing"
+        raise bad(option, value, "it is none that samples can be drawn by", hint)
+    return number
 
 
 def size_bytes(option: str, value: object) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onecopy import _options, _steps
 from onecopy._chain import Chain
 from onecopy._options import Decode, Fit, Library, Pictures, Tail
-from onecopy._settings import Decoding
+from onecopy._settings import Decoding, Settings
 from onecopy._steps import Collate, Map, Select
 from onecopy.errors import InvalidInputError, told
 
@@ -45,6 +45,7 @@ class Refining(ABC):
             Where a number is negative, or batches are made before.
         """
         self._check_before_batch("shuffle")
+        self._check_unmixed("shuffle()")
         wish = (_options.integer("capacity", capacity), _options.integer("seed", seed))
         return self._with_settings(shuffle=wish)
 
@@ -225,6 +226,11 @@ class Refining(ABC):
     def _selecting(self, step: Select) -> "Self":
         return self._with(steps=(*self._chain.steps, step))
 
+    def _check_unmixed(self, name: str) -> None:
+        if self._chain.settings.sources:
+            why = "it is for single loaders, and this is a mixture"
+            raise told(InvalidInputError, f"add {name}", "", why, f"use {name} before mix()")
+
     def _check_before_batch(self, name: str) -> None:
         if any(isinstance(step, Collate) for step in self._chain.steps):
             if name == "batch":
@@ -240,7 +246,24 @@ class Refining(ABC):
             raise told(InvalidInputError, f"add {name}()", "", why, f"use {name}() before map()")
 
     def _urls_shown(self) -> str:
-        urls = self._chain.settings.urls
-        # A query may be a signature.
-        shown = ", ".join(repr(url.partition("?")[0]) for url in urls[:_URLS_SHOWN])
-        return shown if len(urls) <= _URLS_SHOWN else f"{shown}, .. {len(urls)} in all"
+        return urls_shown(self._chain.settings.urls)
+
+
+def urls_shown(urls: tuple[str, ...]) -> str:
+    """Return URLs as texts show them."""
+    # A query may be a signature.
+    some = ", ".join(repr(url.partition("?")[0]) for url in urls[:_URLS_SHOWN])
+    return some if len(urls) <= _URLS_SHOWN else f"{some}, .. {len(urls)} in all"
+
+
+def shown(settings: Settings) -> str:
+    """Return how a loader was opened, or mixed, and shuffled."""
+    if settings.sources:
+        sources = ", ".join(shown(source) for source in settings.sources)
+        weights = None if settings.weights is None else list(settings.weights)
+        how = f"weights={weights}, seed={settings.mix_seed}, stop={settings.stop!r}"
+        return f"onecopy.mix([{sources}], {how})"
+    opened = f"onecopy.open({urls_shown(settings.urls)})"
+    if settings.shuffle is None:
+        return opened
+    return f"{opened}.shuffle({settings.shuffle[0]}, seed={settings.shuffle[1]})"

@@ -99,3 +99,9 @@ class Settings:
     """Where in the epoch to begin, as a state has it."""
     choices: tuple[Slice | Those | Drawn, ...] = ()
     """Which samples are read, each choice among what those before it leave; none are all."""
+    sources: tuple["Settings", ...] = ()
+    """Where several are mixed: of each what is its own. ``urls`` are then those of all."""
+    weights: tuple[float, ...] | None = None
+    mix_seed: int = 0
+    stop: str = "first_exhausted"
+    """When an epoch of several sources ends."""

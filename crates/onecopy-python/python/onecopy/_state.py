@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from onecopy import _onecopy
@@ -32,6 +33,8 @@ class State:
     made: int | None = None
     """How many of these steps the process has made, where samples are not counted."""
     shuffle: tuple[int, int] | None = None
+    mix: tuple[str, ...] | None = None
+    """How several sources are mixed."""
     tail: str | None = None
     dataset: str | None = None
     part: tuple[int, int] | None = None
@@ -48,6 +51,8 @@ class State:
             values["shuffle"] = list(self.shuffle)
         if self.part is not None:
             values["part"] = list(self.part)
+        if self.mix is not None:
+            values["mix"] = list(self.mix)
         return values
 
     @classmethod
@@ -68,6 +73,7 @@ class State:
             read[name] = value
         for name in ("shuffle", "part"):
             read[name] = _pair(values, name)
+        read["mix"] = _lines(values, "mix")
         if read["epoch"] is None:
             raise _damaged("it does not say of which epoch it is")
         return cls(**read)
@@ -80,6 +86,7 @@ class State:
         for name, before, found in (
             ("the dataset (names and lengths of its shards)", self.dataset, order.dataset),
             ("shuffle (capacity and seed)", self.shuffle, now.shuffle),
+            *_differences(self.mix, now.mix),
             ("the global batch", self.batch, order.global_batch),
             ("tail", self.tail, now.tail),
             ("steps_per_epoch", self.steps, now.steps),
@@ -107,6 +114,7 @@ class Progress:
     order: _onecopy.Order
     spots: _onecopy.Spots | None
     shuffle: tuple[int, int] | None
+    mix: tuple[str, ...] | None
     tail: str
     part: tuple[int, int, int, int]
     steps: int | None
@@ -131,6 +139,7 @@ class Progress:
             order=order,
             spots=load.spots,
             shuffle=settings.shuffle,
+            mix=_mix_of(settings),
             tail=settings.tail or "short",
             part=settings.part,
             steps=settings.steps_per_epoch,
@@ -185,6 +194,7 @@ class Progress:
             steps=self.steps,
             made=None if is_next or order.steps_here is None else self.made + self.given,
             shuffle=self.shuffle,
+            mix=self.mix,
             tail=self.tail,
             dataset=order.dataset,
             part=None if is_next else self.process(),
@@ -204,6 +214,40 @@ class Progress:
         step += (worker - step) % workers
         step += (self.given - 1) * workers
         return str(min((step + 1) * self.order.global_batch, samples))
+
+
+def _mix_of(settings: Settings) -> tuple[str, ...] | None:
+    """Return what the order of several sources follows from, beside their data."""
+    if not settings.sources:
+        return None
+    weights = settings.weights or (1.0,) * len(settings.sources)
+    return (
+        "weights " + " ".join(map(repr, weights)),
+        f"seed {settings.mix_seed}",
+        f"stop {settings.stop}",
+        "shuffles " + " ".join(_shuffle(source) for source in settings.sources),
+    )
+
+
+def _shuffle(settings: Settings) -> str:
+    return "none" if settings.shuffle is None else "{}/{}".format(*settings.shuffle)
+
+
+def _differences(
+    before: tuple[str, ...] | None, now: tuple[str, ...] | None
+) -> list[tuple[str, str | None, str | None]]:
+    """Return what two mixtures are, line by line; of one that is none, nothing."""
+    lines = zip_longest(before or (), now or ())
+    return [("the mixture", one, other) for one, other in lines]
+
+
+def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+    value = values.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+        raise _damaged(f'its entry "{name}" is {value!r}')
+    return tuple(value)
 
 
 def _whole(values: Mapping[str, Any], name: str) -> int | None:

@@ -10,6 +10,7 @@ from onecopy import torch as _torch
 from onecopy._access import Access
 from onecopy._arrays import chosen
 from onecopy._chain import Chain
+from onecopy._refining import shown
 from onecopy._state import Progress, State
 from onecopy._steps import Map, Select
 from onecopy.errors import InvalidInputError, told
@@ -264,9 +265,7 @@ class Loader(Access, Iterable[Any]):
 
     def __repr__(self) -> str:
         settings = self._chain.settings
-        asked = f"onecopy.open({self._urls_shown()})"
-        if settings.shuffle is not None:
-            asked += f".shuffle({settings.shuffle[0]}, seed={settings.shuffle[1]})"
+        asked = shown(settings)
         if settings.is_decoding or settings.decoders:
             asked += ".decode(..)"
         for step in self._chain.steps:

@@ -5,6 +5,24 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class SourcePlan:
+    """What is known of one source of a mixture."""
+
+    dataset_samples: int
+    """Samples in its shards."""
+    samples: int
+    """Samples of it that all ranks get together."""
+
+    @property
+    def times(self) -> float:
+        """How often it is read: 1.0 is once, and whole."""
+        return self.samples / self.dataset_samples
+
+    def __str__(self) -> str:
+        return f"{self.samples} of {self.dataset_samples} samples, so {self.times:.2f} times"
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is known of a run of this process before the first byte of the data is read.
 
@@ -37,7 +55,10 @@ class Plan:
     dropped: int | None = None
     """Samples that do not come, because they fill no batch."""
     odd: tuple[tuple[int, int, int], ...] = ()
-    """Which samples are padded or dropped: shard, from which on, up to before which; from 0."""
+    """Which samples are padded or dropped: shard, from which on, up to before which; from 0. The
+    shards of several sources are numbered through."""
+    sources: tuple[SourcePlan, ...] = ()
+    """Of each source of a mixture, where there is an index of all of them."""
 
     def __str__(self) -> str:
         coverage = "samples are not counted: make an index to know steps and coverage"
@@ -51,6 +72,8 @@ class Plan:
                 f"{self.steps} steps of {self.global_batch} samples; of {self.dataset_samples} "
                 f"samples {self.padded} come twice and {self.dropped} do not come"
             )
+        for at, source in enumerate(self.sources):
+            coverage += f"\nsource {at}: {source}"
         return (
             f"{coverage}\n{self.lanes_here} of {self.lanes} lanes here, windows of {self.window} "
             f"samples\n{self.bytes} bytes in at most {self.requests} requests, within "
@@ -78,4 +101,5 @@ def of(order: Any, numbers: list[int], asked: int | None) -> Plan:
         padded=padded,
         dropped=dropped,
         odd=tuple(order.odd),
+        sources=tuple(SourcePlan(*of) for of in order.sources),
     )

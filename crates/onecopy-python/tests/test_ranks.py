@@ -1,7 +1,7 @@
 """Data that ranks and workers divide among themselves, with an index."""
 
 import json
-from itertools import chain
+from itertools import chain, islice
 
 import pytest
 
@@ -102,6 +102,31 @@ def test_a_run_that_goes_on_keeps_its_order_in_later_epochs(urls, index):
         rest = [labels(then) for _ in range(3 - start)]
         assert rest[-2:] == epochs[-2:]
         assert then.state_dict()["lanes"] == 32
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_state_without_workers_goes_on_with_any_number_of_them(urls, index, workers):
+    whole = labels(make(urls, index, size=8, lanes=64))
+    first = make(urls, index, size=8, lanes=64)
+    given = labels(islice(iter(first), 5))
+    state = first.state_dict()
+
+    def load(_):
+        data.get_worker_info().dataset.load_state_dict(state)
+
+    then = make(urls, index, size=8)
+    loader = data.DataLoader(
+        then,
+        batch_size=None,
+        num_workers=workers,
+        worker_init_fn=load,
+        multiprocessing_context="fork",
+    )
+    rest = [batch[0].tolist() for batch in loader]
+    # Steps come from the worker whose turn they are, and the DataLoader begins with the first one.
+    turns = [rest.index(step) for step in whole[5:]]
+    assert sorted(turns) == list(range(len(whole) - 5))
+    assert given == whole[:5]
 
 
 def test_workers_of_a_plain_dataloader_refuse_a_state_that_the_parent_loaded(urls, index):

@@ -68,7 +68,7 @@ proptest! {
         counts in prop::collection::vec(prop_oneof![0..4_u64, 0..40_u64], 1..6),
         per_rank in 1..5_u64,
         (ranks, then) in (prop_oneof![Just(1_u64), Just(2), Just(3), Just(4)], prop_oneof![Just(1_u64), Just(2), Just(3)]),
-        (workers, workers_then) in (1..3_u64, 1..3_u64),
+        (workers, workers_then) in (1..4_u64, 1..4_u64),
         shuffle in prop::option::of(2..60_usize),
         is_padding in any::<bool>(),
         stop in 0..100_u64,

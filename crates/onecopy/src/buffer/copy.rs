@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{Slab, Slice};
+use super::Slice;
 use crate::ledger::OpenHop;
 
 /// Copies `from` to the front of `to`.
@@ -34,14 +34,23 @@ pub fn lay(hop: &OpenHop, from: &[u8], to: &mut [u8]) {
 pub fn assemble(hop: &OpenHop, parts: &[Slice]) -> Slice {
     let start = Instant::now();
     let len = parts.iter().map(|part| part.len()).sum();
-    let mut whole = Slab::heap(len);
-    let mut at = 0;
+    let mut whole = Vec::with_capacity(len);
     for part in parts {
-        whole[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
+        whole.extend_from_slice(part);
     }
     hop.moved(len, start.elapsed());
-    whole.freeze()
+    Slice::from_vec(whole)
+}
+
+/// Puts `from` behind what is in `to`.
+///
+/// # Copies
+///
+/// One in user space per byte, counted on `hop`.
+pub fn append(hop: &OpenHop, from: &[u8], to: &mut Vec<u8>) {
+    let start = Instant::now();
+    to.extend_from_slice(from);
+    hop.moved(from.len(), start.elapsed());
 }
 
 /// Moves the bytes `from` of `memory` to offset `to`; the two may overlap.

@@ -45,6 +45,12 @@ impl Loader {
         let all: Vec<&Source> = catalogs.iter().flat_map(|of| &of.sources).collect();
         let hop = ledger.hop(hop_of(&all));
         let plan = self.divide(&parts, &catalogs)?;
+        if plan.order.counted.is_some() && !plan.order.groups.is_multiple_of(self.part.workers) {
+            ledger.note(format!(
+                "each of {} workers reads all that its rank reads, and gives a part: the order that it goes on with has {} turns, which they do not divide",
+                self.part.workers, plan.order.groups
+            ));
+        }
         let lanes = plan.lanes.len().max(1);
         let mut memory = Memory::plan(&self.config, lanes)?;
         let lens: Option<Vec<u64>> = plan.lanes.iter().map(LaneWork::len_bytes).collect();

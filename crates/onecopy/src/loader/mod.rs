@@ -183,8 +183,8 @@ impl Loader {
     }
 
     /// In how many lanes the data are read, and in how many groups these take turns, batch by batch; none leaves a number to
-    /// what is usual. Both change the order. Each number of workers must divide the groups, each number of ranks the lanes of a
-    /// group.
+    /// what is usual. Both change the order. Each number of ranks must divide the lanes of a group. Workers whose number does not
+    /// divide the groups read all of their rank.
     pub fn lanes(mut self, lanes: Option<u64>, groups: Option<u64>) -> Self {
         (self.lanes, self.groups) = (lanes, groups);
         self

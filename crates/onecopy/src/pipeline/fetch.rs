@@ -134,10 +134,9 @@ impl Leasing {
     ) -> Result<(), Stopped> {
         let mut ahead = LengthsAhead::of(parts, (LENGTHS_AHEAD / self.lanes).max(1));
         while let Some((source, extent)) = ahead.next().await {
-            // All lanes have about as much before them.
             let later_bytes = match is_repeating {
                 true => u64::MAX,
-                false => ahead.later_bytes().saturating_mul(self.lanes as u64),
+                false => ahead.later_bytes(),
             };
             let shard = self.begin(source, extent, cutter, firsts).await?;
             if let Some((shard, offset)) = shard {
@@ -217,7 +216,9 @@ impl Leasing {
                 Err(error) => return self.announce(Announced::Failed(error)),
             };
             let memory = (target, cutter.leased_bytes);
+            // All lanes have about as much before them.
             let left_bytes = later_bytes.saturating_add(end - offset);
+            let left_bytes = left_bytes.saturating_mul(self.lanes as u64);
             self.range((shard, offset), memory, left_bytes)?;
             offset += len as u64;
         }

@@ -123,7 +123,7 @@ impl Stage {
         let mut number = 0;
         // Nothing is read for a sample that nobody wants.
         while !self.sink.is_full()
-            && let Some(at) = order.next()
+            && let Some((at, is_own)) = order.next()
         {
             if self.is_stopped.load(Ordering::Relaxed) {
                 return Err(None);
@@ -138,6 +138,9 @@ impl Stage {
                 }
                 continue;
             };
+            if !is_own {
+                continue;
+            }
             (sample.number, sample.source) = (number, source);
             passes.give(source);
             order.gave();

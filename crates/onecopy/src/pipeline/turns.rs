@@ -76,7 +76,7 @@ pub(super) struct Ended {
 }
 
 pub(super) struct GridOrder {
-    turns: Box<dyn Iterator<Item = usize>>,
+    turns: Box<dyn Iterator<Item = (usize, bool)>>,
     /// Which lanes have no more.
     over: Vec<bool>,
     left: usize,
@@ -117,7 +117,7 @@ impl Order {
                 let due = grid.samples_of(part, from);
                 let due = due.take_while(move |(sample, _)| *sample < samples);
                 Self::Grid(GridOrder {
-                    turns: Box::new(due.map(move |(sample, _)| place(sample))),
+                    turns: Box::new(due.map(move |(sample, is_own)| (place(sample), is_own))),
                     over: vec![false; lanes],
                     left: lanes,
                 })
@@ -125,11 +125,11 @@ impl Order {
         }
     }
 
-    /// The lane whose turn it is: one that has more, as far as is known.
-    pub(super) fn next(&mut self) -> Option<usize> {
+    /// The lane whose turn it is, one that has more, as far as is known; and whether its sample is given here.
+    pub(super) fn next(&mut self) -> Option<(usize, bool)> {
         match self {
             Self::Grid(order) => order.next(),
-            Self::Rounds(order) => order.next(),
+            Self::Rounds(order) => order.next().map(|lane| (lane, true)),
         }
     }
 
@@ -155,11 +155,11 @@ impl Order {
 }
 
 impl GridOrder {
-    fn next(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<(usize, bool)> {
         while self.left > 0 {
-            let lane = self.turns.next()?;
+            let (lane, is_own) = self.turns.next()?;
             if !self.over.get(lane).copied().unwrap_or(false) {
-                return Some(lane);
+                return Some((lane, is_own));
             }
         }
         None
@@ -258,7 +258,7 @@ mod tests {
     fn take(order: &mut Order, left: &mut [usize], row: &[usize], most: usize) -> Vec<usize> {
         let mut given = Vec::new();
         while given.len() < most
-            && let Some(lane) = order.next()
+            && let Some((lane, true)) = order.next()
         {
             if left[lane] == 0 {
                 if let Some(Ended {
@@ -340,7 +340,7 @@ mod tests {
         };
         let all = |turns, lanes| -> Vec<usize> {
             let mut order = Order::new(turns, lanes);
-            std::iter::from_fn(|| order.next()).collect()
+            std::iter::from_fn(|| order.next().map(|(lane, _)| lane)).collect()
         };
         // Samples 3, 5 and 7 come from the lanes 3, 1 and 3, which are the second and the first of this part.
         assert_eq!(all(turns(None), 2), [1, 0, 1]);

@@ -47,7 +47,7 @@ impl Wish<'_> {
             Some((steps, _)) => Epoch::of_steps(&counts, grid, steps, shuffle, number),
         }?;
         epoch.check(self.part)?;
-        let own = lanes / (self.part.ranks * self.part.workers);
+        let own = grid.lanes_of(self.part).count() as u64;
         self.check_held(Self::held(window, own, sources, epoch.dataset_samples()))?;
         let from = self.begun_at(epoch.samples(), batch)?;
         let lanes_here: Vec<(Spot, Windows, Vec<Segment>)> = grid

@@ -101,7 +101,7 @@ impl Mixing<'_> {
         };
         let epoch = Mixed::new(grid, mixture.clone(), sources, length, first.epoch)?;
         epoch.check(first.part)?;
-        self.check_held(first, lanes, &totals)?;
+        self.check_held(first, grid, &totals)?;
         let from = first.begun_at(epoch.samples(), batch)?;
         Ok(Plan {
             lanes: self.counted_lanes(&epoch, grid, from, &mut data)?,
@@ -124,8 +124,8 @@ impl Mixing<'_> {
         })
     }
 
-    fn check_held(&self, first: &Wish<'_>, lanes: u64, totals: &[u64]) -> Result<()> {
-        let own = lanes / (first.part.ranks * first.part.workers);
+    fn check_held(&self, first: &Wish<'_>, grid: Grid, totals: &[u64]) -> Result<()> {
+        let (lanes, own) = (grid.lanes(), grid.lanes_of(first.part).count() as u64);
         let held =
             self.ingredients.iter().zip(totals).map(|(one, all)| {
                 Wish::held(one.wish.window(lanes), own, &one.catalog.sources, *all)

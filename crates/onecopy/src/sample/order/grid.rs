@@ -15,7 +15,7 @@ const BATCH_MAX: u64 = 1 << 24;
 ///
 /// ```text
 ///  lane l: group l mod groups, place l div groups within it
-///  worker w of W reads the lanes whose group is w mod W      (W divides groups)
+///  worker w of W reads the lanes whose group is w mod W      (W divides groups; else all lanes of its rank)
 ///  rank   r of R reads the lanes whose place is r mod R      (R divides lanes / groups, and the batch)
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Grid {
         self.lanes / self.groups
     }
 
-    /// Whether ranks and workers can be given whole lanes, so that the order stays what it is.
+    /// Whether ranks can be given whole lanes, so that the order stays what it is.
     ///
     /// # Errors
     ///
@@ -125,18 +125,6 @@ impl Grid {
             ));
         }
         let lanes = self.lanes_of_group();
-        if !self.groups.is_multiple_of(workers) {
-            return Err(refused(
-                format!(
-                    "{workers} workers cannot take turns where the order has {} turns",
-                    self.groups
-                ),
-                &format!(
-                    "use a number of workers that divides {}, or none: `num_workers=0`",
-                    self.groups
-                ),
-            ));
-        }
         if !lanes.is_multiple_of(ranks) {
             return Err(refused(
                 format!("{lanes} lanes cannot be divided among {ranks} ranks"),
@@ -213,27 +201,48 @@ impl Grid {
         of_group / lanes + u64::from(place < of_group % lanes)
     }
 
+    /// Whether each worker has lanes of its own. Else each reads all that its rank reads, and gives the batches that are its own:
+    /// the order stays what it is.
+    #[must_use]
+    pub fn divides_among_workers(&self, part: Part) -> bool {
+        self.groups.is_multiple_of(part.workers)
+    }
+
+    /// Whose lanes `part` reads.
+    fn reader(&self, part: Part) -> Part {
+        if self.divides_among_workers(part) {
+            return part;
+        }
+        Part {
+            worker: 0,
+            workers: 1,
+            ..part
+        }
+    }
+
     /// The lanes that `part` reads, lowest first.
     pub fn lanes_of(&self, part: Part) -> impl Iterator<Item = u64> + use<> {
         let Self { lanes, groups, .. } = *self;
+        let part = self.reader(part);
         (0..lanes).filter(move |lane| {
             lane % groups % part.workers == part.worker && lane / groups % part.ranks == part.rank
         })
     }
 
-    /// The samples that `part` gives, in order, from sample `from` of the epoch on and without end; each with its lane.
-    pub fn samples_of(&self, part: Part, from: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let grid = *self;
+    /// The samples that `part` reads, in order, from sample `from` of the epoch on and without end; each with whether it gives it.
+    pub fn samples_of(&self, part: Part, from: u64) -> impl Iterator<Item = (u64, bool)> + use<> {
+        let (grid, reader) = (*self, self.reader(part));
         let first = from - from % grid.batch;
         (first / grid.batch..)
-            .filter(move |step| step % part.workers == part.worker)
+            .filter(move |step| step % reader.workers == reader.worker)
             .flat_map(move |step| {
                 let begin = step * grid.batch;
                 let ranks = usize::try_from(part.ranks).unwrap_or(usize::MAX);
-                (begin + part.rank..begin + grid.batch).step_by(ranks)
+                let is_own = step % part.workers == part.worker;
+                let samples = (begin + part.rank..begin + grid.batch).step_by(ranks);
+                samples.map(move |sample| (sample, is_own))
             })
-            .skip_while(move |&sample| sample < from)
-            .map(move |sample| (sample, grid.place(sample).0))
+            .skip_while(move |(sample, _)| *sample < from)
     }
 }
 
@@ -292,11 +301,11 @@ mod tests {
                     let part = Part { rank, worker, ..one };
                     grid.check(part).unwrap();
                     let mine: Vec<u64> = grid.lanes_of(part).collect();
-                    let samples: Vec<(u64, u64)> = grid
+                    let samples: Vec<(u64, bool)> = grid
                         .samples_of(part, from)
                         .take_while(|(sample, _)| *sample < from + 3 * grid.batch() * grid.groups())
                         .collect();
-                    prop_assert!(samples.iter().all(|(_, lane)| mine.contains(lane)));
+                    prop_assert!(samples.iter().all(|(sample, is_own)| *is_own && mine.contains(&grid.place(*sample).0)));
                     prop_assert!(samples.is_sorted());
                     all.extend(samples.into_iter().map(|(sample, _)| sample));
                     lanes.extend(mine);
@@ -310,6 +319,30 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_do_not_divide_the_groups_read_all_of_their_rank_and_give_what_is_their_own() {
+        let grid = Grid::new(4, 8, 2).unwrap();
+        let mut given = Vec::new();
+        for worker in 0..3 {
+            let part = Part {
+                rank: 1,
+                ranks: 2,
+                worker,
+                workers: 3,
+            };
+            grid.check(part).unwrap();
+            assert_eq!(grid.lanes_of(part).collect::<Vec<_>>(), [2, 3, 6, 7]);
+            let read = grid.samples_of(part, 4).take(12);
+            let own = read.filter(|(_, is_own)| *is_own);
+            given.extend(own.map(|(sample, _)| (sample, worker)));
+        }
+        given.sort_unstable();
+        let workers: Vec<u64> = given.iter().map(|(_, worker)| *worker).collect();
+        let samples: Vec<u64> = given.into_iter().map(|(sample, _)| sample).collect();
+        assert_eq!(samples, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27]);
+        assert_eq!(workers, [1, 1, 2, 2, 0, 0, 1, 1, 2, 2, 0, 0]);
+    }
+
+    #[test]
     fn what_does_not_divide_is_refused_with_a_number_that_does() {
         let grid = Grid::new(96, 64, 2).unwrap();
         let part = |ranks, workers| Part {
@@ -318,11 +351,7 @@ mod tests {
             ..Part::WHOLE
         };
         grid.check(part(8, 2)).unwrap();
-        for (part, help) in [
-            (part(8, 3), "num_workers=0"),
-            (part(3, 1), "lanes=66"),
-            (part(64, 1), "lanes=128"),
-        ] {
+        for (part, help) in [(part(3, 1), "lanes=66"), (part(64, 1), "lanes=128")] {
             let error = grid.check(part).unwrap_err();
             assert!(error.help().unwrap().contains(help), "{error}");
         }

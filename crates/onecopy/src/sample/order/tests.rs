@@ -19,7 +19,8 @@ fn given(epoch: &Epoch, ranks: u64, workers: u64) -> Vec<Vec<Vec<(usize, u64)>>>
                 workers,
             };
             let samples = epoch.grid().samples_of(part, 0);
-            for (sample, _) in samples.take_while(|(sample, _)| *sample < epoch.samples()) {
+            let samples = samples.take_while(|(sample, _)| *sample < epoch.samples());
+            for (sample, _) in samples.filter(|(_, is_own)| *is_own) {
                 let step = sample / epoch.grid().batch();
                 steps.entry(step).or_default().push(epoch.sample(sample));
             }
@@ -41,11 +42,12 @@ proptest! {
         counts in prop::collection::vec(0..20_u64, 1..8),
         (ranks, workers) in (1..5_u64, 1..4_u64),
         (per_rank, lanes) in (1..6_u64, 1..4_u64),
+        groups in 1..4_u64,
         tail in tails(),
         shuffle in prop::option::of((1..9_u64, any::<u64>())),
         number in 0..5_u64,
     ) {
-        let grid = Grid::new(per_rank * ranks, lanes * ranks * workers, workers).unwrap();
+        let grid = Grid::new(per_rank * ranks, lanes * ranks * groups, groups).unwrap();
         let all: u64 = counts.iter().sum();
         let epoch = match Epoch::new(&counts, grid, tail, shuffle, number) {
             Ok(epoch) => epoch,

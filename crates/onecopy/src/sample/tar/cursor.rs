@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use super::header;
-use crate::buffer::{Slab, Slice, copy};
+use crate::buffer::{Slice, copy};
 use crate::error::Result;
 use crate::ledger::OpenHop;
 use crate::sample::Pieces;
@@ -141,7 +141,7 @@ impl<I: Pieces> Cursor<I> {
     /// its own. Until the first stranger comes, what is glued is held while the next slice is waited for.
     fn take_apart(&mut self, len: usize) -> Result<Result<Slice, u64>> {
         let mut glued: Option<Slice> = None;
-        let mut apart: Option<Slab> = None;
+        let mut apart: Option<Vec<u8>> = None;
         let mut got = 0;
         while got < len {
             let ready = self.ready()?.len().min(len - got);
@@ -150,17 +150,18 @@ impl<I: Pieces> Cursor<I> {
             };
             let part = now.slice(self.at..self.at + ready);
             if let Some(whole) = &mut apart {
-                copy::lay(&self.straddle, &part, &mut whole[got..]);
+                copy::append(&self.straddle, &part, whole);
             } else {
                 match glued.as_ref().map(|before| before.join(&part)) {
                     None => glued = Some(part),
                     Some(Some(joined)) => glued = Some(joined),
                     Some(None) => {
-                        let mut whole = Slab::heap(len);
+                        // Not zeroed first: it is filled at once.
+                        let mut whole = Vec::with_capacity(len);
                         if let Some(before) = glued.take() {
-                            copy::lay(&self.straddle, &before, &mut whole);
+                            copy::append(&self.straddle, &before, &mut whole);
                         }
-                        copy::lay(&self.straddle, &part, &mut whole[got..]);
+                        copy::append(&self.straddle, &part, &mut whole);
                         apart = Some(whole);
                     }
                 }
@@ -169,7 +170,7 @@ impl<I: Pieces> Cursor<I> {
             got += ready;
         }
         Ok(Ok(match apart {
-            Some(whole) => whole.freeze(),
+            Some(whole) => Slice::from_vec(whole),
             None => glued.unwrap_or_else(Slice::empty),
         }))
     }

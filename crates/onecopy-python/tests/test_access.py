@@ -39,6 +39,7 @@ def test_samples_are_numbered_as_they_stand_in_the_shards(data):
     # A shuffle is an order of iterating: numbers stay.
     assert int(loader.shuffle(20)[7][0]) == 7
     assert [int(one) for (one,) in loader.__getitems__([30, 2, 2, -1])] == [30, 2, 2, 39]
+    assert loader.__getitems__([]) == []
 
 
 def test_what_is_given_is_what_iterating_gives(data):
@@ -158,6 +159,8 @@ def test_what_cannot_be_is_refused(data):
         loader.subset([1, 1])
     with pytest.raises(onecopy.InvalidInputError, match="counts from the end"):
         loader.subset([-1])
+    with pytest.raises(onecopy.InvalidInputError, match="so many samples"):
+        loader.subset([2**70])
     with pytest.raises(onecopy.InvalidTypeError):
         loader.subset([True])
     with pytest.raises(onecopy.InvalidInputError, match="sample 77 is asked for, and there are 40"):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:User
 
 
 @pytest.fixture
-def sources(tmp_path):
+def sources(tmp_path, make_index):
     """Two sources: of 60 samples from 0 on, and of 40 from 1000 on, with their indexes."""
     made = []
     for source, (count, first) in enumerate([(15, 0), (10, 1000)]):
@@ -25,9 +25,7 @@ def sources(tmp_path):
             shards.small(tmp_path / f"{source}-{at}.tar", first + at * count, count)
             for at in range(4)
         ]
-        command = ["onecopy", "index", *urls, "--out", str(tmp_path / f"i{source}"), "--quiet"]
-        assert _onecopy.run_command(command) == 0
-        made.append((urls, tmp_path / f"i{source}" / "index.json"))
+        made.append((urls, make_index(urls, tmp_path / f"i{source}")))
     return made
 
 
@@ -371,3 +369,27 @@ def test_a_source_without_samples_is_an_error(sources, tmp_path, is_indexed):
     mixed = onecopy.mix([*loaders, onecopy.open(urls, as_="numpy", index=index)])
     with pytest.raises(onecopy.Error, match="source 2"):
         list(mixed)
+
+
+@pytest.mark.parametrize("capacity", [0, 20])
+def test_workers_of_ranks_do_not_guess_what_is_drawn(sources, capacity):
+    mixed = make(sources, capacity=capacity, rank=0, world_size=2)
+    with pytest.raises(onecopy.InvalidInputError, match="set_epoch"):
+        list(data.DataLoader(mixed, batch_size=None, num_workers=1))
+
+
+def test_parts_in_a_mixture_need_an_index_of_all(sources):
+    (urls, index), (others, _) = sources
+    part = onecopy.open(urls, index=index)[:10]
+    with pytest.raises(onecopy.InvalidInputError, match="onecopy index"):
+        iter(onecopy.mix([part, onecopy.open(others)]))
+
+
+def test_the_length_is_that_of_the_next_epoch(sources):
+    mixed = make(sources, weights=(1, 1), size=1, tail="short")
+    lengths = []
+    for epoch in range(5):
+        mixed.set_epoch(epoch)
+        lengths.append(len(mixed))
+        assert len(labels(mixed)) == lengths[-1]
+    assert len(set(lengths)) > 1

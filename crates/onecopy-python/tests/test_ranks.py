@@ -181,6 +181,10 @@ def test_workers_of_ranks_do_not_guess_the_epoch(urls, index):
     ranks = {"rank": 0, "world_size": 2}
     with pytest.raises(onecopy.InvalidInputError, match="set_epoch"):
         list(data.DataLoader(make(urls, index, **ranks), batch_size=None, num_workers=1))
+    # Those that read the same are ranks as well.
+    alike = make(urls, index, replicate=2, **ranks)
+    with pytest.raises(onecopy.InvalidInputError, match="set_epoch"):
+        list(data.DataLoader(alike, batch_size=None, num_workers=1))
     # Without a shuffle all epochs are alike.
     loader = onecopy.open(urls, index=index, **ranks).decode().to_tuple("cls").batch(8)
     assert len(list(data.DataLoader(loader, batch_size=None, num_workers=1))) == 7
@@ -247,3 +251,26 @@ def test_a_rank_that_leaves_samples_out_makes_as_many_steps_as_the_others(tmp_pa
             notes = loader.ledger["notes"]
             assert any("as many steps as the others" in note for note in notes) == (rank == 1)
         assert steps == [8, 8]
+
+
+def test_a_rank_without_a_good_batch_ends_with_an_error(tmp_path, make_index):
+    fields = {f"{at:03}": {"cls": b"cat" if at % 2 else b"1"} for at in range(8)}
+    urls = [shards.write(tmp_path / "0.tar", fields)]
+    index = make_index(urls, tmp_path / "index")
+    how = {"as_": "numpy", "index": index, "on_error": "skip", "world_size": 2, "lanes": 2}
+    loaders = [
+        onecopy.open(urls, rank=rank, **how).decode().to_tuple("cls").batch(1) for rank in range(2)
+    ]
+    # The lanes are halves of the shard, which have good samples both.
+    for loader in loaders:
+        assert len(list(loader)) == 4
+    bad = {key: {"cls": b"cat" if key >= "004" else b"1"} for key in fields}
+    shards.write(tmp_path / "0.tar", bad)
+    index = make_index(urls, tmp_path / "again")
+    how["index"] = index
+    good, none = (
+        onecopy.open(urls, rank=rank, **how).decode().to_tuple("cls").batch(1) for rank in range(2)
+    )
+    assert len(list(good)) == 4
+    with pytest.raises(onecopy.NotFoundError, match="other ranks make steps"):
+        list(none)

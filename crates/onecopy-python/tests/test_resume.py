@@ -264,3 +264,13 @@ def test_what_fails_in_python_was_not_received(urls):
     then = loader(lambda sample: sample)
     then.load_state_dict(first.state_dict())
     assert given + labels(then) == labels(loader(lambda sample: sample))
+
+
+def test_behind_an_epoch_a_state_is_of_the_one_that_was_set(urls):
+    loader = make(urls)
+    labels(loader)
+    loader.set_epoch(5)
+    assert loader.state_dict()["epoch"] == 5
+    again = make(urls)
+    again.load_state_dict(loader.state_dict())
+    assert labels(again) == labels(loader)

@@ -195,3 +195,11 @@ def test_a_plan_without_an_index_says_the_steps(urls):
     plan = make(urls, 7, rank=1, world_size=2).plan()
     assert (plan.steps, plan.samples, plan.global_batch) == (7, None, 8)
     assert "7 steps of 8 samples; samples are not counted" in str(plan)
+
+
+def test_a_batch_of_many_passes_is_no_sign_that_all_was_left_out(tmp_path):
+    fields = {f"{at:03}": {"cls": b"cat" if at == 3 else str(at).encode()} for at in range(10)}
+    url = shards.write(tmp_path / "a.tar", fields)
+    loader = onecopy.open(url, as_="numpy", steps_per_epoch=3, on_error="skip")
+    loader = loader.decode(cls=int).to_tuple("cls").batch(64)
+    assert [len(batch[0]) for batch in loader] == [64, 64, 64]

@@ -29,13 +29,15 @@ _WHOLE = 1 - 1e-9
 class Access(Refining):
     """Parts of the data, and samples by their number."""
 
+    _epoch: int
     _catalog: tuple[int, _onecopy.Catalog, int] | None = None
     """The process that looked up what is there, what it found, and how many samples that are."""
 
     def __len__(self) -> int:
         """Return how many batches (samples, before :meth:`batch`) an epoch gives to this rank.
 
-        Reads the index, once, unless ``steps_per_epoch`` tells.
+        Reads the index, once, unless ``steps_per_epoch`` tells. Of a mixture it is the length of
+        the next epoch: others differ, because what is drawn differs.
 
         Raises
         ------
@@ -50,7 +52,7 @@ class Access(Refining):
             catalog, _ = self._found("count the samples of")
         elif any(source.index is None for source in self._chain.settings.sources):
             self._check_index("count the samples of", InvalidTypeError)
-        order, _ = _onecopy.plan(self._chain_of(0, None).divided()[0], catalog)
+        order, _ = _onecopy.plan(self._chain_of(self._epoch, None).divided()[0], catalog)
         return order.totals[2]
 
     def __bool__(self) -> bool:
@@ -92,6 +94,8 @@ class Access(Refining):
         ``DataLoader(torch.utils.data.Subset(loader, range(len(loader))), shuffle=True)``.
         """
         self._check_before_batch("[..]")
+        if not len(places):  # an array is no bool
+            return []
         self._check_unmixed("[..]")
         catalog, count = self._found("give single samples of")
         wanted = [_place(at, count) for at in places]
@@ -130,6 +134,9 @@ class Access(Refining):
         if any(one == next_one for one, next_one in pairwise(rising)):
             why = "a place comes twice"
             raise _options.bad("places", places, why, "give each place once")
+        if rising and rising[-1] >= 2**63:
+            why = "no data have so many samples"
+            raise _options.bad("places", rising[-1], why, "count from 0")
         if rising and rising[0] < 0:
             why = "it counts from the end, which nobody has counted yet"
             raise _options.bad("places", rising[0], why, "use loader[-1000:], or count from 0")

@@ -124,7 +124,7 @@ def _part(loader: Loader, at: int) -> Chain:
         why = f"loader {at} (counted from 0) does more than to name, choose and shuffle its data"
         raise _refused(why, "use decode(), map(), to_tuple() and batch() after mix()")
     if is_begun:
-        why = f"of loader {at} (counted from 0) it is said in which epoch, or where, it goes on"
+        why = f"loader {at} (counted from 0) was told an epoch or a state"
         raise _refused(why, "use set_epoch() and load_state_dict() after mix()")
     return chain
 

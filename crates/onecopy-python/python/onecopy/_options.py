@@ -199,8 +199,8 @@ def weight(option: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if not 0 < number < math.inf:
-        hint = "use positive finite numbers; leave loaders out that are to give nothing"
-        raise bad(option, value, "it is none that samples can be drawn by", hint)
+        hint = "leave loaders out that are to give nothing"
+        raise bad(option, value, "a weight is a positive, finite number", hint)
     return number
 
 

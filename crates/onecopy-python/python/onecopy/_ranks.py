@@ -13,6 +13,8 @@ class Ranks:
 
     rank: int
     count: int
+    processes: int
+    """All of them, those that read the same data each for itself."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Wish:
                 f"{count} ranks do not fall into groups of {self.replicate}",
                 "give replicate= a number that divides the number of ranks",
             )
-        return Ranks(rank // self.replicate, count // self.replicate)
+        return Ranks(rank // self.replicate, count // self.replicate, count)
 
     def _world(self) -> tuple[int, int]:
         if self.world_size is not None and (self.rank is not None or self.world_size == 1):

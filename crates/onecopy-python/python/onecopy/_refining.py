@@ -30,12 +30,16 @@ class Refining(ABC):
         """Return one of the same kind whose chain has ``changes``."""
 
     def shuffle(self, capacity: int, *, seed: int = 0) -> "Self":
-        """Draw each next sample from a buffer, and read shards in an order of their own.
+        """Shuffle samples within windows, and read shards in an order of their own.
+
+        Each lane reads its share of ``capacity``, samples that follow each other, and gives them in
+        an order that is drawn for this window.
 
         Parameters
         ----------
         capacity
-            Samples to choose from. 0 and 1 keep the order.
+            Samples of the windows of all lanes together: so many are held, and one of so many comes
+            next. 0 and 1 keep the order.
         seed
             What the order is drawn from, together with the epoch.
 

@@ -127,7 +127,7 @@ class Progress:
     given: int = 0
     """Batches, or samples where nobody makes batches."""
     passes: int = 1
-    """How often the shards were begun until the last of these."""
+    """How often the shards were begun until the last good sample."""
     is_over: bool = False
 
     @classmethod
@@ -151,9 +151,13 @@ class Progress:
     def received(self) -> None:
         """Note that one more was given."""
         self.given += 1
-        self.passes = self.ledger.passes()
+        self.found()
         if self.spots is not None:
             self.spots.receive()
+
+    def found(self) -> None:
+        """Note that the shards, as often as they were begun until now, had a good sample."""
+        self.passes = self.ledger.passes()
 
     def process(self) -> tuple[int, int] | None:
         """Return which process of how many this is, where the position is that of its lanes."""
@@ -173,7 +177,8 @@ class Progress:
         _, ranks, worker, workers = self.part
         if not self.order.is_counted or (ranks == 1 and self.steps is None):
             return False
-        first = self.begun_at // self.order.global_batch
+        # A short batch, where there is one, is the last.
+        first = -(-self.begun_at // self.order.global_batch)
         steps = range(first + (worker - first) % workers, self.order.totals[2], workers)
         return self.given < len(steps)
 

@@ -271,8 +271,11 @@ def collated(stream: Iterable[Any], step: Collate, context: Context) -> Iterator
     )
     collator = Collator(context.arrays, step.size, is_choosing=context.is_choosing)
     for sample in stream:
-        for problem in collator.add(sample):
+        odd = collator.add(sample)
+        for problem in odd:
             context.leave_out(problem)
+        if context.progress is not None and not odd:
+            context.progress.found()
         if collator.is_due:
             context.ledger.batched()
             yield collator.take()

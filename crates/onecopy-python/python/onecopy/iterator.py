@@ -12,6 +12,7 @@ from onecopy._arrays import chosen
 from onecopy._chain import Chain
 from onecopy._state import Progress
 from onecopy._steps import Context
+from onecopy.errors import NotFoundError, told
 from onecopy.ledger import Ledger
 
 REPEATED = (
@@ -73,11 +74,8 @@ class LoaderIterator(Iterator[Any]):
         except StopIteration:
             if self._is_closed:
                 raise
-            if self._last is not None and self._progress.is_short():
-                # Other ranks make one step more, and would wait for this one for ever.
-                self._progress.given += 1
-                self._load.ledger.note(REPEATED)
-                return self._last
+            if self._is_filling and self._progress.is_short():
+                return self._again()
             self._last = None
             self._progress.is_over = True
             self._end()
@@ -89,6 +87,21 @@ class LoaderIterator(Iterator[Any]):
             raise
         self._start(begin())
         return next(self)
+
+    def _again(self) -> Any:
+        """Return the last batch once more: other ranks would wait for this one for ever."""
+        if self._last is None:
+            self.close()
+            raise told(
+                NotFoundError,
+                "make a step with",
+                "the samples of this rank",
+                "all of them were left out, and other ranks make steps with theirs",
+                'end at the first error with on_error="raise", to see what is wrong with them',
+            )
+        self._progress.given += 1
+        self._load.ledger.note(REPEATED)
+        return self._last
 
     def _next(self) -> Any:
         if self._progress.has_all():

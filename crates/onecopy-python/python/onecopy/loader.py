@@ -87,6 +87,8 @@ class Loader(Access, Iterable[Any]):
         self._epoch = _options.integer("epoch", epoch)
         self._is_epoch_set = True
         self._begun = None
+        if self._progress is not None and self._progress.epoch != self._epoch:
+            self._progress = None
         if self._state is not None and self._state.epoch != self._epoch:
             self._state = None
 
@@ -225,10 +227,11 @@ class Loader(Access, Iterable[Any]):
         found = _torch.worker()
         worker = found or _torch.Worker(index=0, count=1, base_seed=0)
         if not self._is_epoch_set:
-            if found and ranks.count > 1 and self._chain.settings.shuffle is not None:
+            is_drawn = self._chain.settings.shuffle or self._chain.settings.sources
+            if found and ranks.processes > 1 and is_drawn:
                 raise told(
                     InvalidInputError,
-                    "shuffle",
+                    "draw the order of",
                     self._urls_shown(),
                     "workers of a DataLoader do not know which epoch it is, so that each rank "
                     "would draw an order of its own, and samples would be lost",

@@ -39,7 +39,8 @@ class Plan:
     window: int
     """Samples of a lane that are shuffled among each other."""
     bytes: int
-    """Bytes that this process reads, as far as lengths are known."""
+    """Bytes that this process reads, as far as lengths are known; those of one pass, where shards
+    are begun again without an index."""
     requests: int
     """Requests for them at most, but for what is asked for again."""
     memory_bytes: int
@@ -51,9 +52,9 @@ class Plan:
     dataset_samples: int | None = None
     """Samples in the shards."""
     padded: int | None = None
-    """Samples that come twice, so that every batch is full."""
+    """Samples that come again, beyond once each."""
     dropped: int | None = None
-    """Samples that do not come, because they fill no batch."""
+    """Samples that do not come in this epoch."""
     odd: tuple[tuple[int, int, int], ...] = ()
     """Which samples are padded or dropped: shard, from which on, up to before which; from 0. The
     shards of several sources are numbered through."""
@@ -70,7 +71,7 @@ class Plan:
         elif self.steps is not None:
             coverage = (
                 f"{self.steps} steps of {self.global_batch} samples; of {self.dataset_samples} "
-                f"samples {self.padded} come twice and {self.dropped} do not come"
+                f"samples {self.padded} come again and {self.dropped} do not come"
             )
         for at, source in enumerate(self.sources):
             coverage += f"\nsource {at}: {source}"

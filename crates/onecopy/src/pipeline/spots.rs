@@ -34,11 +34,12 @@ pub struct Spots(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     marks: channel::Receiver<Mark>,
-    /// Of samples that were not given yet.
+    /// Of samples that were not handed over yet: no more than are on their way, whether anybody receives or not.
     waiting: VecDeque<Mark>,
+    /// Behind what was handed over.
+    handed: Standing,
+    /// Behind what was received.
     standing: Standing,
-    /// All samples before this number were handed over.
-    passed: u64,
     /// So many were given before this load.
     before: u64,
 }
@@ -54,55 +55,110 @@ impl Spots {
             return (None, None);
         };
         let given = rounds.draws.as_ref().map(|draws| draws.given);
+        let (sender, spots) = Self::from(Standing {
+            lanes: lanes.iter().map(|(_, work)| work.spot).collect(),
+            next: rounds.next.clone(),
+            given,
+        });
+        (Some(sender), Some(spots))
+    }
+
+    /// Where lanes stand that begin at `standing`.
+    fn from(standing: Standing) -> (channel::Sender<Mark>, Self) {
         let (sender, marks) = channel::unbounded();
         let state = State {
             marks,
             waiting: VecDeque::new(),
-            standing: Standing {
-                lanes: lanes.iter().map(|(_, work)| work.spot).collect(),
-                next: rounds.next.clone(),
-                given,
-            },
-            passed: 0,
-            before: given.unwrap_or(0),
+            before: standing.given.unwrap_or(0),
+            handed: standing.clone(),
+            standing,
         };
-        (Some(sender), Some(Self(Arc::new(Mutex::new(state)))))
+        (sender, Self(Arc::new(Mutex::new(state))))
     }
 
-    /// Notes that all samples before number `end` were handed over, or left out.
+    /// Notes that all samples before number `end` were handed over, or left out. Their marks were sent before them.
     pub(super) fn pass(&self, end: u64) {
-        self.0.lock().passed = end;
+        let mut state = self.0.lock();
+        let State {
+            marks,
+            waiting,
+            handed,
+            before,
+            ..
+        } = &mut *state;
+        waiting.extend(marks.try_iter());
+        let each = (handed.lanes.len() / handed.next.len().max(1)).max(1);
+        while let Some(mark) = waiting.front().copied()
+            && mark.number < end
+        {
+            waiting.pop_front();
+            if let Some(spot) = handed.lanes.get_mut(mark.lane) {
+                *spot = mark.spot;
+            }
+            if let Some(next) = handed.next.get_mut(mark.lane / each) {
+                *next = (mark.lane % each + 1) % each;
+            }
+            handed.given = handed.given.map(|_| *before + mark.number + 1);
+        }
     }
 
     /// Takes what was handed over for received. Until then the lanes stand where they stood: what lies between may still fail.
     pub fn receive(&self) {
         let mut state = self.0.lock();
         let State {
-            marks,
-            waiting,
-            standing,
-            passed,
-            before,
+            handed, standing, ..
         } = &mut *state;
-        waiting.extend(marks.try_iter());
-        let each = (standing.lanes.len() / standing.next.len().max(1)).max(1);
-        while let Some(mark) = waiting.front().copied()
-            && mark.number < *passed
-        {
-            waiting.pop_front();
-            if let Some(spot) = standing.lanes.get_mut(mark.lane) {
-                *spot = mark.spot;
-            }
-            if let Some(next) = standing.next.get_mut(mark.lane / each) {
-                *next = (mark.lane % each + 1) % each;
-            }
-            standing.given = standing.given.map(|_| *before + mark.number + 1);
-        }
+        // Into the memory that is there, for each batch anew.
+        standing.lanes.clone_from(&handed.lanes);
+        standing.next.clone_from(&handed.next);
+        standing.given = handed.given;
     }
 
     /// Where each lane stands behind what was received, and whose turn is next.
     #[must_use]
     pub fn now(&self) -> Standing {
         self.0.lock().standing.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_that_wait_are_as_few_as_samples_on_their_way_though_nobody_receives() {
+        let begin = Standing {
+            lanes: vec![Spot::default(); 4],
+            next: vec![0, 0],
+            given: Some(7),
+        };
+        let (marks, spots) = Spots::from(begin.clone());
+        let spot = |number| Spot {
+            stretch: number,
+            ..Spot::default()
+        };
+        // Batches of ten, of which the samples of the next two are on their way.
+        for number in 0..1000 {
+            let lane = usize::try_from(number % 4).unwrap();
+            let spot = spot(number);
+            marks.send(Mark { number, lane, spot }).unwrap();
+            if number % 10 == 9 {
+                spots.pass((number + 1).saturating_sub(20));
+                let state = spots.0.lock();
+                assert!(state.waiting.len() + state.marks.len() <= 20);
+            }
+        }
+        assert_eq!(spots.now(), begin, "nothing was received");
+        spots.receive();
+        let there = Standing {
+            lanes: [976, 977, 978, 979].map(spot).into(),
+            next: vec![0, 0],
+            given: Some(7 + 980),
+        };
+        assert_eq!(spots.now(), there);
+        spots.pass(1000);
+        assert_eq!(spots.now(), there, "what lies between may still fail");
+        spots.receive();
+        assert_eq!(spots.now().lanes, [996, 997, 998, 999].map(spot));
     }
 }

@@ -100,7 +100,7 @@ impl Indexed {
     }
 }
 
-async fn bounds(url: &str, opener: &Opener) -> Result<Arc<[u64]>> {
+async fn bounds(url: &str, opener: &Arc<Opener>) -> Result<Arc<[u64]>> {
     let bytes = small(url, opener).await?;
     let offsets = if url.ends_with(".tar.idx") && !bytes.starts_with(b"v1.") {
         Offsets::read_energon(url, &bytes)?
@@ -111,8 +111,8 @@ async fn bounds(url: &str, opener: &Opener) -> Result<Arc<[u64]>> {
 }
 
 /// The whole of an object that fits into memory.
-async fn small(url: &str, opener: &Opener) -> Result<Slice> {
-    let (store, Named::Object(object)) = opener.open(url)? else {
+async fn small(url: &str, opener: &Arc<Opener>) -> Result<Slice> {
+    let (store, Named::Object(object)) = opener.open_aside(url).await? else {
         let why = "it names a folder or a prefix, not a file";
         return Err(
             Error::new(ErrorKind::InvalidInput, "read the index", url, why)

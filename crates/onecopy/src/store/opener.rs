@@ -1,6 +1,7 @@
 //! Stores by URL, for looking around in them.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::resolve::{is_folder_name, is_prefix};
 use super::stores::Stores;
@@ -8,8 +9,11 @@ use super::url::Place;
 use super::{Key, Object, Store, escape};
 use crate::config::StoreConfig;
 use crate::error::Result;
-use crate::ledger::Ledger;
-use crate::sync::{Arc, Mutex};
+use crate::ledger::{Await, Ledger};
+use crate::sync::{Arc, Mutex, Threads};
+
+/// Files that are looked at at the same time, at most.
+const THREADS: usize = 64;
 
 /// What a URL names, as [`open_store`] tells it.
 #[derive(Debug, Clone)]
@@ -48,6 +52,8 @@ pub fn open_store_counted(
 pub struct Opener {
     /// Guards the stores that are open; held to open one.
     stores: Mutex<Stores>,
+    /// For tasks: a file system that does not answer must not stop the network.
+    threads: Threads,
     ledger: Arc<Ledger>,
 }
 
@@ -57,6 +63,7 @@ impl Opener {
     pub fn new(config: &StoreConfig, ledger: &Arc<Ledger>) -> Self {
         Self {
             stores: Mutex::new(Stores::new(config, ledger)),
+            threads: Threads::new("open", THREADS),
             ledger: Arc::clone(ledger),
         }
     }
@@ -67,7 +74,17 @@ impl Opener {
         &self.ledger
     }
 
-    /// Opens the store of one URL.
+    /// Opens the store of one URL, from a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_store`]; and where there is no thread for it.
+    pub(crate) async fn open_aside(self: &Arc<Self>, url: &str) -> Result<(Arc<dyn Store>, Named)> {
+        let (opener, url) = (Arc::clone(self), url.to_owned());
+        self.threads.run(move || opener.open(&url)).await?
+    }
+
+    /// Opens the store of one URL. Where it is a path, this takes as long as its file system likes.
     ///
     /// # Errors
     ///
@@ -75,19 +92,26 @@ impl Opener {
     pub fn open(&self, url: &str) -> Result<(Arc<dyn Store>, Named)> {
         let place = match Place::read(url)? {
             // A file that bears the very name is meant, whatever characters are in it.
-            Place::File(path) if path.exists() => Place::File(path),
+            Place::File(path) if self.look_at(&path, Path::exists) => Place::File(path),
             _ => Place::read(&escape::unescaped(url))?,
         };
         let (store, object) = self.stores.lock().open(&place)?;
         let named = match &place {
             place if place.key().is_some_and(is_prefix) => Named::Prefix(object.key),
             Place::File(path) if is_folder_name(path) => Named::Prefix(object.key),
-            Place::File(path) if path.is_dir() => {
+            Place::File(path) if self.look_at(path, Path::is_dir) => {
                 let slash = [path.as_os_str().as_bytes(), b"/"].concat();
                 Named::Prefix(Key::new(slash))
             }
             _ => Named::Object(object),
         };
         Ok((store, named))
+    }
+
+    /// Looks at a file, and tells so as long as that takes.
+    fn look_at<T>(&self, path: &Path, look: impl FnOnce(&Path) -> T) -> T {
+        let what = format_args!("a look at {}", path.display());
+        let _under_way = self.ledger.awaits(Await::Disk, what);
+        look(path)
     }
 }

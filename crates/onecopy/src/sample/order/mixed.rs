@@ -7,7 +7,7 @@ use crate::size::to_usize;
 
 /// Samples of an epoch at most: every draw is looked at once, which takes half a minute for so many at the
 /// 17 ns that were measured for one.
-const SAMPLES_MAX: u64 = 1 << 31;
+const SAMPLES_MAX: u64 = 1 << 28;
 
 /// One source of a mixture.
 #[derive(Debug, Clone)]

@@ -157,6 +157,7 @@ fn what_has_no_end_is_refused_and_not_looked_for() {
     for (weights, length) in [
         ([1.0, 1e-11], until(Stop::AllExhausted)),
         ([1.0, 1.0], Length::Steps(u64::MAX)),
+        ([1.0, 1.0], Length::Steps(SAMPLES_MAX / 8 + 1)),
     ] {
         let error = mixed(&rows, &weights, grid, length, None).unwrap_err();
         assert!(error.help().unwrap().contains("steps_per_epoch"), "{error}");

@@ -213,15 +213,10 @@ pub(crate) struct WaitingArgs {
     wait_limit: u64,
 }
 
-impl Default for WaitingArgs {
-    fn default() -> Self {
-        Self {
-            wait_limit: WAIT_LIMIT.as_secs(),
-        }
-    }
-}
-
 impl WaitingArgs {
+    /// For commands that take as long as it takes.
+    pub(crate) const FOR_EVER: Self = Self { wait_limit: 0 };
+
     pub(crate) fn limit(&self) -> Option<Duration> {
         (self.wait_limit > 0).then(|| Duration::from_secs(self.wait_limit))
     }

@@ -76,7 +76,8 @@ fn to_stdout(args: &CpArgs, context: &Context) -> Result<Outcome> {
     let args = CatArgs {
         urls: args.sources.clone(),
         reading: args.flags.transfer.reading.clone(),
-        waiting: WaitingArgs::default(),
+        // A copy takes as long as it takes, wherever it goes.
+        waiting: WaitingArgs::FOR_EVER,
         store: args.flags.transfer.store.clone(),
     };
     cat::run(&args, context)

@@ -162,4 +162,6 @@ def test_a_worker_that_is_killed_ends_the_parent_with_torchs_error(
         check=False,
     )
     assert done.returncode == 1, done.stderr[-4000:]
-    assert "is killed by signal: Killed" in done.stderr, done.stderr[-4000:]
+    # What torch says, by its signal or by the batch that it was about to take from the dead worker.
+    said = ("is killed by signal: Killed", "ConnectionResetError", "EOFError")
+    assert any(word in done.stderr for word in said), done.stderr[-4000:]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BLOCK = 512
 END = 2 * BLOCK  # the end mark of an archive
 RECORD = 10_240  # an archive is a whole number of these
+DISTINCT = 64  # files at most, by as many names as there are shards: memory holds no more of 100 MB
 
 
 def padded(size: int) -> int:
@@ -79,9 +80,11 @@ class Shards:
         (self.place / "shards").mkdir(parents=True)
         files = [DATA / BUCKET / key for key in self.keys]
         self._write(files[0])
-        for file in files[1:]:
+        for at, file in enumerate(files[1:], 1):
             if self.is_sparse:
                 file.hardlink_to(files[0])
+            elif at >= DISTINCT:
+                file.hardlink_to(files[at % DISTINCT])
             else:
                 # Files of their own: lanes that read one file by many names would share the cache.
                 shutil.copyfile(files[0], file)

@@ -1,7 +1,7 @@
 """What order costs in a long epoch: plain, shuffled, with an index and lanes, and with states.
 
-64 shards of 100 MB (samples of 100 KB) into batches of 64 by one process on one core: over loopback
-from the S3 server, from files in the page cache, and over a link, the fault server, which gives
+256 shards of 100 MB (64 files; samples of 100 KB) into batches of 64 by one process on one core:
+over loopback from the S3 server, from files in the page cache, and over a link, the fault server, which gives
 50 MB/s to each of 8 connections and the first byte of every answer after 30 ms. As bytes, which
 Python copies out of the batch, and as arrays, where nobody does that. All ways in turns, each turn
 beginning with another; the ratio to the plain stream is taken in each turn, and the median of the
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TITLE = "throughput of an ordered epoch"
 LIMIT = "with shuffle, index and 64 lanes, at least 0.97 x the samples/s of the plain stream"
 RATIO_MIN = 0.97
-SHARDS = Shards("epoch", 64, 1000, 100_000)
+SHARDS = Shards("epoch", 256, 1000, 100_000)
 SHUFFLE, LANES, MEMORY, LITTLE_MEMORY = 10_000, 64, "4GiB", "1GiB"
 WAYS = ("plain", "shuffled", "lanes and index", "with states", "little memory")
 JUDGED = "with states"
@@ -37,7 +37,7 @@ SETS = (
     ("link", "arrays"),
 )
 CONNECTIONS, RATE, FIRST_BYTE_MS = 8, 50_000_000, 30
-LINK_TURNS = 3  # some two minutes each
+LINK_TURNS = 3  # some six minutes each
 
 
 def asked(store: str, kind: str, way: str, port: int) -> dict[str, Any]:

@@ -60,11 +60,11 @@ impl Order {
         sources.map(|of| (of.dataset_samples, of.samples)).collect()
     }
 
-    /// The samples that come twice, or not at all: which shard, counted from 0, from which sample on, up to before which.
+    /// The samples that come twice, or not at all, where a plan tells: which shard, counted from 0, from which sample on, up to before which.
     #[getter]
     fn odd(&self) -> Vec<(usize, u64, u64)> {
         let totals = self.0.counted.iter();
-        let odd = totals.flat_map(|of| &of.odd);
+        let odd = totals.flat_map(|of| &of.odd).flatten();
         odd.map(|of| (of.shard, of.from, of.to)).collect()
     }
 

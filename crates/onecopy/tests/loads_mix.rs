@@ -104,6 +104,8 @@ proptest! {
         }
         prop_assert_eq!(flat.len() as u64, totals.samples);
         prop_assert_eq!(totals.dataset_samples + totals.padded - totals.dropped, totals.samples);
+        let odd: u64 = totals.odd.iter().flatten().map(|of| of.to - of.from).sum();
+        prop_assert_eq!(odd, totals.padded + totals.dropped);
         // The same on several ranks and workers, from any step on.
         let from = from % (whole.len() + 1);
         let mut steps = vec![Vec::new(); whole.len() - from];

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use loads_support::*;
 use onecopy::config::{LoadConfig, OnError};
-use onecopy::loader::Position;
+use onecopy::loader::{Position, Totals};
 use onecopy::sample::order::Part;
 use onecopy::{ErrorKind, Loader};
 use proptest::prelude::*;
@@ -116,6 +116,10 @@ proptest! {
             }
         };
         let totals = loader().plan().unwrap().order.counted.unwrap();
+        let load = loader().run().unwrap();
+        let told = |totals: &Totals| totals.odd.is_some();
+        prop_assert_eq!((told(&totals), load.order().counted.as_ref().map(told)), (true, Some(false)));
+        drop(load);
         let samples = steps * 4;
         prop_assert_eq!((totals.steps, totals.samples), (steps, samples));
         prop_assert_eq!((totals.padded, totals.dropped), (samples.saturating_sub(all), all.saturating_sub(samples)));

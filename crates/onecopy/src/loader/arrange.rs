@@ -110,6 +110,7 @@ impl Loader {
             position: self.position.clone(),
             choices: &part.choices,
             steps: self.steps.map(|steps| (steps, self.steps_made)),
+            is_odd_told: self.is_odd_told,
         }
     }
 

@@ -71,6 +71,8 @@ pub struct Loader {
     steps: Option<u64>,
     steps_made: u64,
     is_stepped_outside: bool,
+    /// Whether it is told which samples come twice, or not at all: a list that a load has no use for.
+    is_odd_told: bool,
     tail: Option<Tail>,
     counted: Option<Counted>,
     index: Option<String>,
@@ -103,6 +105,7 @@ pub fn open(urls: impl IntoIterator<Item = impl Into<String>>, config: LoadConfi
         steps: None,
         steps_made: 0,
         is_stepped_outside: false,
+        is_odd_told: false,
         tail: None,
         counted: None,
         index: None,
@@ -337,7 +340,8 @@ impl Loader {
     /// # Errors
     ///
     /// As [`Loader::run`].
-    pub fn plan(self) -> Result<Outlook> {
+    pub fn plan(mut self) -> Result<Outlook> {
+        self.is_odd_told = true;
         self.in_time(|loader, ledger| {
             let arranged = loader.arrange(ledger)?;
             Ok(Outlook::of(&arranged.plan, &arranged.memory))

@@ -78,11 +78,7 @@ impl Wish<'_> {
                     steps: epoch.steps(),
                     padded: epoch.padded(),
                     dropped: epoch.dropped(),
-                    odd: epoch
-                        .odd()
-                        .into_iter()
-                        .flat_map(|of| data.segments(of))
-                        .collect(),
+                    odd: self.is_odd_told.then(|| odd_of(&epoch, &data)),
                     sources: Vec::new(),
                 }),
                 steps_here: None,
@@ -116,6 +112,12 @@ impl Wish<'_> {
     pub(super) fn is_first(&self) -> bool {
         self.part.rank == 0 && self.part.worker == 0
     }
+}
+
+/// The samples that come twice, or not at all.
+fn odd_of(epoch: &Epoch, data: &Data<'_>) -> Vec<Segment> {
+    let odd = epoch.odd().into_iter();
+    odd.flat_map(|of| data.segments(of)).collect()
 }
 
 /// Where a lane of `len` samples stands that has given so many, and what it reads from there on: `read` tells from which of its

@@ -117,7 +117,10 @@ impl Mixing<'_> {
                 groups,
                 window: self.window(lanes),
                 global_batch: batch,
-                counted: Some(totals_of(&epoch, &totals, &data)),
+                counted: Some(Totals {
+                    odd: first.is_odd_told.then(|| odd_of(&epoch, &data)),
+                    ..totals_of(&epoch, &totals)
+                }),
                 steps_here: None,
                 dataset: self.dataset(),
             },
@@ -261,22 +264,12 @@ impl Mixing<'_> {
 }
 
 /// The numbers of an epoch of sources that have so many samples.
-fn totals_of(epoch: &Mixed, totals: &[u64], data: &[Data<'_>]) -> Totals {
+fn totals_of(epoch: &Mixed, totals: &[u64]) -> Totals {
     let sources = totals.iter().enumerate().map(|(source, all)| SourceTotals {
         dataset_samples: *all,
         samples: epoch.samples_of(source),
     });
     let sources: Vec<SourceTotals> = sources.collect();
-    let mut odd = Vec::new();
-    let mut shards = 0;
-    for (source, data) in data.iter().enumerate() {
-        let own = epoch.odd(source).into_iter();
-        odd.extend(own.flat_map(|of| data.segments(of)).map(|of| Segment {
-            shard: of.shard + shards,
-            ..of
-        }));
-        shards += data.sources.len();
-    }
     let (more, less): (Vec<u64>, Vec<u64>) = sources
         .iter()
         .map(|of| {
@@ -290,7 +283,22 @@ fn totals_of(epoch: &Mixed, totals: &[u64], data: &[Data<'_>]) -> Totals {
         steps: epoch.steps(),
         padded: more.iter().sum(),
         dropped: less.iter().sum(),
-        odd,
+        odd: None,
         sources,
     }
+}
+
+/// The samples that come more often than once, or not at all.
+fn odd_of(epoch: &Mixed, data: &[Data<'_>]) -> Vec<Segment> {
+    let mut odd = Vec::new();
+    let mut shards = 0;
+    for (source, data) in data.iter().enumerate() {
+        let own = epoch.odd(source).into_iter();
+        odd.extend(own.flat_map(|of| data.segments(of)).map(|of| Segment {
+            shard: of.shard + shards,
+            ..of
+        }));
+        shards += data.sources.len();
+    }
+    odd
 }

@@ -53,6 +53,8 @@ pub(super) struct Wish<'a> {
     pub(super) choices: &'a [Choice],
     /// Steps of the epoch, and how many of them were made before; none goes by what there is.
     pub(super) steps: Option<(u64, u64)>,
+    /// Whether [`Totals::odd`] is wanted.
+    pub(super) is_odd_told: bool,
 }
 
 /// How an epoch is ordered. Whoever goes on with it later needs the same of each.
@@ -87,8 +89,8 @@ pub struct Totals {
     pub padded: u64,
     /// Samples that do not come.
     pub dropped: u64,
-    /// Which these are. The shards of several sources are numbered through.
-    pub odd: Vec<Segment>,
+    /// Which these are, where a plan tells: a load does not. The shards of several sources are numbered through.
+    pub odd: Option<Vec<Segment>>,
     /// Of each source, where there are several.
     pub sources: Vec<SourceTotals>,
 }

@@ -1,12 +1,12 @@
 """What order costs in a long epoch: plain, shuffled, with an index and lanes, and with states.
 
 256 shards of 100 MB (64 files; samples of 100 KB) into batches of 64 by one process on one core:
-over loopback from the S3 server, from files in the page cache, and over a link, the fault server, which gives
-50 MB/s to each of 8 connections and the first byte of every answer after 30 ms. As bytes, which
-Python copies out of the batch, and as arrays, where nobody does that. All ways in turns, each turn
-beginning with another; the ratio to the plain stream is taken in each turn, and the median of the
-ratios is given. Windows take 1 GB, which fits into a memory of 4 GiB; into 1 GiB it does not
-(`little memory`), so samples are copied out of the way.
+over loopback from the S3 server, from files in the page cache, and over a link, the fault server,
+which gives 50 MB/s to each of 8 connections and the first byte of every answer after 30 ms. As
+bytes, which Python copies out of the batch, and as arrays, where nobody does that. All ways in
+turns, each turn beginning with another; the ratio to the plain stream is taken in each turn, and
+the median of the ratios is given. Windows take 1 GB, which fits into a memory of 4 GiB; into 1 GiB
+it does not (`little memory`), so samples are copied out of the way.
 """
 
 from __future__ import annotations

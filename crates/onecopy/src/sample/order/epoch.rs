@@ -8,6 +8,11 @@ use crate::error::Result;
 ///
 /// All samples stand in one row, shard by shard in the order of the epoch. The row is cut, or goes round, so that it holds what
 /// the steps need, and falls into lanes, each of which reads its piece of the row from front to back.
+///
+/// A row that goes round for [`Epoch::of_steps`] does so pass by pass: in each pass, lanes read pieces of the row that lie side by
+/// side, as many samples as they give in that pass, and a lane is the chain of its pieces. So the first pass gives each sample
+/// once, the next one again, and so on, but for windows: those in which lanes stand where a pass ends hold samples of the next one,
+/// too. To cut them there would make windows of any length, where samples of a small dataset would hardly be moved.
 #[derive(Debug, Clone)]
 pub struct Epoch {
     grid: Grid,
@@ -17,6 +22,8 @@ pub struct Epoch {
     row: Row,
     /// Samples that the epoch gives, those that come twice included.
     samples: u64,
+    /// Samples of a pass: where the epoch has more, lanes begin the row again.
+    pass: u64,
 }
 
 impl Epoch {
@@ -48,6 +55,8 @@ impl Epoch {
                 "take smaller batches, or use `tail=pad` or `tail=short`",
             ));
         }
+        // What fills the last batch is no pass of its own.
+        epoch.pass = epoch.samples;
         Ok(epoch)
     }
 
@@ -73,9 +82,8 @@ impl Epoch {
             ));
         }
         let samples = u128::from(steps) * u128::from(batch);
-        epoch.samples = epoch
-            .row
-            .check(samples, &format!("{steps} steps of {batch} samples"))?;
+        let what = format!("{steps} steps of {batch} samples");
+        epoch.samples = epoch.row.check(samples, grid.lanes(), &what)?;
         Ok(epoch)
     }
 
@@ -92,6 +100,7 @@ impl Epoch {
             shuffle,
             number,
             samples: row.samples(),
+            pass: row.samples(),
             row,
         })
     }
@@ -154,22 +163,26 @@ impl Epoch {
         self.grid.taken(lane, self.samples)
     }
 
-    /// Where in the row the piece of `lane` begins.
-    fn lane_start(&self, lane: u64) -> u64 {
-        let (group, place) = (lane % self.grid.groups(), lane / self.grid.groups());
-        let before: u64 = (0..group)
-            .map(|group| self.grid.taken_of_group(group, self.samples))
-            .sum();
-        let own = self.grid.taken_of_group(group, self.samples);
-        let lanes = self.grid.lanes_of_group();
-        before + place * (own / lanes) + place.min(own % lanes)
+    /// Where in the row the sample `ordinal` of `lane` stands, and how many of its samples follow each other from there on.
+    fn piece(&self, lane: u64, ordinal: u64) -> (u64, u64) {
+        let begin = self.grid.sample_of(lane, ordinal) / self.pass * self.pass;
+        let end = begin.saturating_add(self.pass).min(self.samples);
+        let before = |samples| self.grid.taken_before(lane, samples);
+        let start = begin + before(end) - before(begin);
+        let read = ordinal - self.grid.taken(lane, begin);
+        (start + read, self.grid.taken(lane, end) - ordinal)
     }
 
     /// What `lane` reads, from its sample `from` on, counted in the order in which it reads.
     #[must_use]
-    pub fn lane(&self, lane: u64, from: u64) -> Vec<Segment> {
-        let (start, len) = (self.lane_start(lane), self.lane_len(lane));
-        self.row.piece(start + from.min(len), start + len)
+    pub fn lane(&self, lane: u64, mut from: u64) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        while from < self.lane_len(lane) {
+            let (start, len) = self.piece(lane, from);
+            segments.append(&mut self.row.piece(start, start + len));
+            from += len;
+        }
+        segments
     }
 
     /// The order in which `lane` gives what it reads.
@@ -185,7 +198,7 @@ impl Epoch {
     pub fn sample(&self, sample: u64) -> (usize, u64) {
         let (lane, ordinal) = self.grid.place(sample);
         let source = self.windows(lane).source(ordinal, self.lane_len(lane));
-        let at = self.lane_start(lane) + source;
+        let (at, _) = self.piece(lane, source);
         let found = self.row.piece(at, at + 1).first().copied();
         found.map_or((0, 0), |segment| (segment.shard, segment.from))
     }

@@ -201,6 +201,27 @@ impl Grid {
         of_group / lanes + u64::from(place < of_group % lanes)
     }
 
+    /// Which sample of the epoch is the sample `ordinal` of `lane`: what [`Grid::place`] takes apart.
+    #[must_use]
+    pub fn sample_of(&self, lane: u64, ordinal: u64) -> u64 {
+        let (group, place) = (lane % self.groups, lane / self.groups);
+        let of_group = ordinal * self.lanes_of_group() + place;
+        let (turn, within) = (of_group / self.batch, of_group % self.batch);
+        (turn * self.groups + group) * self.batch + within
+    }
+
+    /// How many of the first `samples` of an epoch come from lanes before `lane`, in the order of groups and of lanes within them.
+    #[must_use]
+    pub fn taken_before(&self, lane: u64, samples: u64) -> u64 {
+        let (group, place) = (lane % self.groups, lane / self.groups);
+        let (steps, rest) = (samples / self.batch, samples % self.batch);
+        let (turns, more) = (steps / self.groups, steps % self.groups);
+        let begun = if more < group { rest } else { 0 };
+        let of_groups = (turns * group + more.min(group)) * self.batch + begun;
+        let (own, lanes) = (self.taken_of_group(group, samples), self.lanes_of_group());
+        of_groups + place * (own / lanes) + place.min(own % lanes)
+    }
+
     /// Whether each worker has lanes of its own. Else each reads all that its rank reads, and gives the batches that are its own:
     /// the order stays what it is.
     #[must_use]
@@ -282,11 +303,16 @@ mod tests {
                 let (lane, ordinal) = grid.place(sample);
                 prop_assert!(lane < grid.lanes());
                 let due = next.entry(lane).or_default();
-                prop_assert_eq!(ordinal, *due);
+                prop_assert_eq!((ordinal, grid.sample_of(lane, ordinal)), (*due, sample));
                 *due += 1;
             }
-            for lane in 0..grid.lanes() {
-                prop_assert_eq!(grid.taken(lane, samples), next.get(&lane).copied().unwrap_or(0));
+            let mut lanes: Vec<u64> = (0..grid.lanes()).collect();
+            lanes.sort_by_key(|lane| (lane % grid.groups(), *lane));
+            let mut before = 0;
+            for lane in lanes {
+                let taken = next.get(&lane).copied().unwrap_or(0);
+                prop_assert_eq!((grid.taken(lane, samples), grid.taken_before(lane, samples)), (taken, before));
+                before += taken;
             }
             let of_groups: u64 = (0..grid.groups()).map(|group| grid.taken_of_group(group, samples)).sum();
             prop_assert_eq!(of_groups, samples);

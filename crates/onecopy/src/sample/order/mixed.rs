@@ -1,5 +1,8 @@
 //! An epoch of several sources whose samples are counted.
 
+mod draws;
+
+use self::draws::Draws;
 use super::grid::refused;
 use super::{Grid, Mixture, Part, Row, Segment, Stop, Tail, Windows};
 use crate::error::Result;
@@ -30,8 +33,11 @@ pub enum Length {
 /// One epoch of several sources, as of one.
 ///
 /// Which source gives a sample is drawn for the sample's place in the grid, so it depends on no rank. How often a source is drawn
-/// for a lane says how long a piece of the source's row that lane reads: pieces follow each other in the row, lane by lane, so that
-/// nothing of a source comes twice before all of it came.
+/// for a lane says how long a piece of the source's row that lane reads: pieces follow each other in the row, lane by lane.
+///
+/// A source's pass ends when it was drawn as often as it has samples. It then begins again, with pieces of its own for each lane, so
+/// that nothing of it comes twice before all of it came, but for what [`super::Epoch`] says of windows. Draws that only fill the last
+/// batch begin no pass: they lengthen the pieces of the last one.
 #[derive(Debug, Clone)]
 pub struct Mixed {
     grid: Grid,
@@ -39,8 +45,8 @@ pub struct Mixed {
     sources: Vec<Source>,
     number: u64,
     samples: u64,
-    /// For each lane and source, in this order: where in the source's row the lane's piece begins, and how long it is.
-    pieces: Vec<(u64, u64)>,
+    /// For each lane and source, in this order: where in the source's row the lane's pieces begin, and how long they are.
+    pieces: Vec<Vec<(u64, u64)>>,
 }
 
 impl Mixed {
@@ -63,33 +69,27 @@ impl Mixed {
             ));
         }
         check_length(grid, &mixture, &sources, length)?;
-        let mut draws = Draws::new(grid, &mixture);
+        let mut draws = Draws::new(grid, &mixture, &sources);
         let batch = grid.batch();
         match length {
-            Length::Steps(steps) => draws.go_to(steps * batch),
+            Length::Steps(steps) => draws.go_to(steps * batch)?,
             Length::Until(stop, tail) => {
-                draws.go_until(stop, &sources)?;
+                draws.go_until(stop)?;
                 match tail {
                     Tail::Short => {}
-                    Tail::Pad => draws.go_to(draws.samples.next_multiple_of(batch)),
-                    Tail::Drop => draws.go_to(draws.samples / batch * batch),
+                    Tail::Pad => draws.fill_up(draws.samples().next_multiple_of(batch)),
+                    Tail::Drop => draws.go_back(draws.samples() / batch * batch),
                 }
             }
         }
-        if draws.samples == 0 {
+        let samples = draws.samples();
+        if samples == 0 {
             return Err(refused(
                 format!("no global batch of {batch} samples comes together"),
                 "take smaller batches, or use `tail=pad` or `tail=short`",
             ));
         }
-        let samples = draws.samples;
-        for (at, source) in sources.iter().enumerate() {
-            let taken = draws.of_source(at);
-            source
-                .row
-                .check(taken.into(), &format!("source {at} of the mixture"))?;
-        }
-        let pieces = pieces(grid, &draws.of_lanes, sources.len());
+        let pieces = draws.into_pieces()?;
         Ok(Self {
             grid,
             mixture,
@@ -125,7 +125,7 @@ impl Mixed {
     #[must_use]
     pub fn samples_of(&self, source: usize) -> u64 {
         let own = self.pieces.iter().skip(source).step_by(self.sources.len());
-        own.map(|(_, len)| len).sum()
+        own.flatten().map(|(_, len)| len).sum()
     }
 
     /// The samples of `source` that come again, or do not come: both are a piece of its row.
@@ -139,7 +139,10 @@ impl Mixed {
     /// How many samples of `source` the lane gives.
     #[must_use]
     pub fn lane_len(&self, source: usize, lane: u64) -> u64 {
-        self.piece(source, lane).1
+        self.pieces_of(source, lane)
+            .iter()
+            .map(|(_, len)| len)
+            .sum()
     }
 
     /// How many of these are among the first `samples` of the epoch, for each source.
@@ -155,11 +158,15 @@ impl Mixed {
 
     /// What the lane reads of `source`, from its sample `from` on, counted in the order in which it reads.
     #[must_use]
-    pub fn lane(&self, source: usize, lane: u64, from: u64) -> Vec<Segment> {
-        let (start, len) = self.piece(source, lane);
-        self.sources[source]
-            .row
-            .piece(start + from.min(len), start + len)
+    pub fn lane(&self, source: usize, lane: u64, mut from: u64) -> Vec<Segment> {
+        let row = &self.sources[source].row;
+        let mut segments = Vec::new();
+        for (start, len) in self.pieces_of(source, lane) {
+            let before = from.min(*len);
+            segments.append(&mut row.piece(start + before, start + len));
+            from -= before;
+        }
+        segments
     }
 
     /// The order in which the lane gives what it reads of `source`.
@@ -171,8 +178,8 @@ impl Mixed {
         })
     }
 
-    fn piece(&self, source: usize, lane: u64) -> (u64, u64) {
-        self.pieces[to_usize(lane) * self.sources.len() + source]
+    fn pieces_of(&self, source: usize, lane: u64) -> &[(u64, u64)] {
+        &self.pieces[to_usize(lane) * self.sources.len() + source]
     }
 }
 
@@ -197,98 +204,6 @@ fn check_length(grid: Grid, mixture: &Mixture, sources: &[Source], length: Lengt
         ));
     }
     Ok(())
-}
-
-/// Where the pieces of lanes begin in the rows, in the order of groups and of lanes within them, as those of a single source do.
-fn pieces(grid: Grid, of_lanes: &[u64], sources: usize) -> Vec<(u64, u64)> {
-    let mut pieces = vec![(0, 0); of_lanes.len()];
-    let mut starts = vec![0; sources];
-    let groups = grid.groups();
-    let lanes =
-        (0..groups).flat_map(|group| (0..grid.lanes_of_group()).map(move |at| at * groups + group));
-    for lane in lanes {
-        for (source, start) in starts.iter_mut().enumerate() {
-            let at = to_usize(lane) * sources + source;
-            pieces[at] = (*start, of_lanes[at]);
-            *start += of_lanes[at];
-        }
-    }
-    pieces
-}
-
-/// The draws for the first samples of an epoch.
-struct Draws<'a> {
-    grid: Grid,
-    mixture: &'a Mixture,
-    keys: Vec<u64>,
-    /// So many samples were drawn for.
-    samples: u64,
-    /// How often, for each lane and source.
-    of_lanes: Vec<u64>,
-}
-
-impl<'a> Draws<'a> {
-    fn new(grid: Grid, mixture: &'a Mixture) -> Self {
-        let keys: Vec<u64> = (0..grid.lanes()).map(|lane| mixture.key(lane)).collect();
-        Self {
-            grid,
-            mixture,
-            samples: 0,
-            of_lanes: vec![0; keys.len() * mixture.sources()],
-            keys,
-        }
-    }
-
-    fn of_source(&self, source: usize) -> u64 {
-        let own = self.of_lanes.iter().skip(source);
-        own.step_by(self.mixture.sources()).sum()
-    }
-
-    /// The source of a sample, and its place among the counts.
-    fn at(&self, sample: u64) -> (usize, usize) {
-        let (lane, ordinal) = self.grid.place(sample);
-        let source = self.mixture.draw(self.keys[to_usize(lane)], ordinal);
-        (source, to_usize(lane) * self.mixture.sources() + source)
-    }
-
-    /// Goes forth or back to the first `samples`.
-    fn go_to(&mut self, samples: u64) {
-        while self.samples < samples {
-            let (_, at) = self.at(self.samples);
-            self.of_lanes[at] += 1;
-            self.samples += 1;
-        }
-        while self.samples > samples {
-            self.samples -= 1;
-            let (_, at) = self.at(self.samples);
-            self.of_lanes[at] -= 1;
-        }
-    }
-
-    /// Goes on to the end of the epoch.
-    fn go_until(&mut self, stop: Stop, sources: &[Source]) -> Result<()> {
-        let mut left: Vec<u64> = sources.iter().map(|source| source.row.samples()).collect();
-        let mut whole = 0;
-        while self.samples <= SAMPLES_MAX + SAMPLES_MAX / 100 {
-            let (source, at) = self.at(self.samples);
-            if left[source] == 0 && stop == Stop::FirstExhausted {
-                return Ok(());
-            }
-            self.of_lanes[at] += 1;
-            self.samples += 1;
-            if left[source] == 1 {
-                whole += 1;
-            }
-            left[source] = left[source].saturating_sub(1);
-            if whole == left.len() && stop == Stop::AllExhausted {
-                return Ok(());
-            }
-        }
-        Err(refused(
-            format!("an epoch of this mixture has more than {SAMPLES_MAX} samples"),
-            "say how long an epoch is: `steps_per_epoch`",
-        ))
-    }
 }
 
 #[cfg(test)]

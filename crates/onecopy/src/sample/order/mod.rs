@@ -8,7 +8,7 @@
 //! | `choice` | which samples of a dataset are read: slices, lists, drawn parts |
 //! | `row` | all samples of a dataset in one row, of which lanes read pieces |
 //! | `mixture` | which of several sources gives a sample, drawn by weights |
-//! | `mixed` | an epoch of several sources whose samples are counted |
+//! | `mixed` | an epoch of several sources whose samples are counted; `draws`: what each lane reads of each of them |
 //! | `tail` | what becomes of samples that fill no global batch |
 
 mod choice;

@@ -5,7 +5,8 @@ use super::order_shards;
 use crate::error::Result;
 use crate::size::to_usize;
 
-/// Shards that are read in one epoch at most, those that are read again included: each is kept in a list of some 200 bytes.
+/// Pieces of shards that are read in one epoch at most, those that are read again included: each is kept in a list of some 200
+/// bytes.
 const PIECES_MAX: u128 = 1 << 22;
 
 /// Neighbouring samples of one shard, `[from, to)`.
@@ -62,19 +63,21 @@ impl Row {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// `samples`, where it does not go round more often than anybody wants for them; `what` they are for.
+    /// `samples`, where it does not go round more often than anybody wants for them; `what` they are for. Each time `lanes` divide
+    /// it among themselves.
     ///
     /// # Errors
     ///
     /// `InvalidInput` where it does.
-    pub fn check(&self, samples: u128, what: &str) -> Result<u64> {
+    pub fn check(&self, samples: u128, lanes: u64, what: &str) -> Result<u64> {
         let all = u128::from(self.samples());
-        let pieces = samples.div_ceil(all.max(1)) * self.shards.len() as u128;
+        let of_pass = (self.shards.len() as u128 + u128::from(lanes)).min(all);
+        let pieces = samples.div_ceil(all.max(1)) * of_pass;
         match u64::try_from(samples) {
             Ok(samples) if u128::from(samples) <= all || pieces <= PIECES_MAX => Ok(samples),
             _ => Err(refused(
                 format!(
-                    "{what} take {samples} samples of {} shards that have {all}, so {pieces} shards would be read, and {PIECES_MAX} can be in one epoch",
+                    "{what} take {samples} samples of {} shards that have {all}, so up to {pieces} pieces of shards would be read, and {PIECES_MAX} can be in one epoch",
                     self.shards.len()
                 ),
                 "make fewer steps in an epoch, and more epochs: `steps_per_epoch`",

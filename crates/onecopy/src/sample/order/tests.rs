@@ -1,6 +1,6 @@
 //! Every sample once, on any number of ranks and workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -100,17 +100,136 @@ proptest! {
     ) {
         let grid = Grid::new(3, lanes, 1).unwrap();
         let Ok(epoch) = Epoch::new(&counts, grid, Tail::Pad, Some((5, 1)), 0) else { return Ok(()) };
-        let samples = |segments: Vec<Segment>| -> Vec<(usize, u64)> {
-            let each = |segment: Segment| (segment.from..segment.to).map(move |at| (segment.shard, at));
-            segments.into_iter().flat_map(each).collect()
-        };
         for lane in 0..lanes {
-            let all = samples(epoch.lane(lane, 0));
+            let all = each(epoch.lane(lane, 0));
             prop_assert_eq!(all.len() as u64, epoch.lane_len(lane));
             let from = to_usize(from.min(epoch.lane_len(lane)));
-            prop_assert_eq!(&samples(epoch.lane(lane, from as u64))[..], &all[from..]);
+            prop_assert_eq!(&each(epoch.lane(lane, from as u64))[..], &all[from..]);
         }
     }
+}
+
+/// How many of the first `samples`, at most, windows took from behind the place where a lane stands then, and how many they put off
+/// for them.
+fn moved(epoch: &Epoch, samples: u64) -> u64 {
+    let of_lane = |lane| {
+        let (given, len) = (epoch.grid().taken(lane, samples), epoch.lane_len(lane));
+        let window = epoch.windows(lane).around(given);
+        let left = (window.start + window.len).min(len).max(given) - given;
+        2 * left.min(given.saturating_sub(window.start))
+    };
+    (0..epoch.grid().lanes()).map(of_lane).sum()
+}
+
+fn each(segments: Vec<Segment>) -> Vec<(usize, u64)> {
+    let each = |of: Segment| (of.from..of.to).map(move |at| (of.shard, at));
+    segments.into_iter().flat_map(each).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_row_that_goes_round_gives_each_sample_once_before_any_comes_again(
+        counts in prop::collection::vec(0..20_u64, 1..6),
+        (batch, lanes, groups) in (1..9_u64, 1..9_u64, 1..4_u64),
+        steps in 1..60_u64,
+        shuffle in prop::option::of((1..9_u64, any::<u64>())),
+        prefix in any::<prop::sample::Index>(),
+    ) {
+        let all: u64 = counts.iter().sum();
+        prop_assume!(all > 0);
+        let grid = Grid::new(batch, lanes * groups, groups).unwrap();
+        let epoch = Epoch::of_steps(&counts, grid, steps, shuffle, 3).unwrap();
+        let given: Vec<(usize, u64)> = (0..epoch.samples()).map(|at| epoch.sample(at)).collect();
+        prop_assert_eq!(given.len() as u64, steps * batch);
+        let times = |samples: usize| {
+            let shards = counts.iter().enumerate();
+            let none = shards.flat_map(|(shard, count)| (0..*count).map(move |at| ((shard, at), 0)));
+            let mut times: BTreeMap<(usize, u64), u64> = none.collect();
+            for sample in &given[..samples] {
+                *times.get_mut(sample).unwrap() += 1;
+            }
+            times
+        };
+        for passes in 1..=epoch.samples() / all {
+            let times = times(to_usize(passes * all));
+            let off: u64 = times.values().map(|times| times.abs_diff(passes)).sum();
+            let most = moved(&epoch, passes * all);
+            prop_assert!(off <= most && (shuffle.is_some() || most == 0), "{} of {}", off, most);
+        }
+        if shuffle.is_none() {
+            let prefix = prefix.index(given.len() + 1) as u64;
+            let few = prefix / all..=prefix.div_ceil(all);
+            prop_assert!(times(to_usize(prefix)).values().all(|times| few.contains(times)));
+        }
+        // All together are whole passes and what `odd` tells.
+        let whole = epoch.samples() / all;
+        let odd = each(epoch.odd());
+        let expected = |sample: &(usize, u64)| match epoch.samples() > all {
+            true => 1 + odd.iter().filter(|one| *one == sample).count() as u64,
+            false => whole.max(1) - u64::from(odd.contains(sample)),
+        };
+        for (sample, times) in times(given.len()) {
+            prop_assert_eq!(times, expected(&sample));
+        }
+        // What a lane reads from anywhere on is what single samples are.
+        for lane in 0..grid.lanes() {
+            let (read, len) = (each(epoch.lane(lane, 0)), epoch.lane_len(lane));
+            prop_assert_eq!(read.len() as u64, len);
+            for ordinal in 0..len {
+                let source = epoch.windows(lane).source(ordinal, len);
+                let sample = given[to_usize(grid.sample_of(lane, ordinal))];
+                prop_assert_eq!(read[to_usize(source)], sample);
+            }
+            let from = prefix.index(read.len() + 1);
+            prop_assert_eq!(&each(epoch.lane(lane, from as u64))[..], &read[from..]);
+        }
+    }
+}
+
+#[test]
+fn many_lanes_do_not_read_two_passes_at_the_same_time() {
+    let grid = Grid::new(64, 64, 1).unwrap();
+    let counts = [100; 7];
+    for (steps, shuffle) in [(20, None), (20, Some((4, 1))), (33, None)] {
+        let epoch = Epoch::of_steps(&counts[..], grid, steps, shuffle, 0).unwrap();
+        // A lane reads 10 samples or more of each pass, and windows end with the 10th at the latest, or behind the 7th.
+        let first: BTreeSet<_> = (0..64 * 7).map(|at| epoch.sample(at)).collect();
+        assert_eq!(first.len(), 64 * 7);
+    }
+    // One pass is what it is without steps.
+    let epoch = Epoch::of_steps(&[64; 9], grid, 9, Some((4, 1)), 0).unwrap();
+    let same = Epoch::new(&[64; 9], grid, Tail::Pad, Some((4, 1)), 0).unwrap();
+    assert!((0..64 * 9).all(|at| epoch.sample(at) == same.sample(at)));
+}
+
+#[test]
+fn what_fills_the_last_batch_is_read_beside_the_rest() {
+    let grid = Grid::new(8, 4, 2).unwrap();
+    let epoch = Epoch::new(&[6, 0, 7], grid, Tail::Pad, None, 0).unwrap();
+    let given: Vec<_> = (0..16).map(|at| epoch.sample(at)).collect();
+    let row = |at: u64| {
+        if at % 13 < 6 {
+            (0, at % 13)
+        } else {
+            (2, at % 13 - 6)
+        }
+    };
+    let lanes = [0, 4, 0, 4, 0, 4, 0, 4, 8, 12, 8, 12, 8, 12, 8, 12];
+    let expected = lanes.into_iter().enumerate();
+    let expected = expected.map(|(at, start)| row(start + at as u64 % 8 / 2));
+    assert_eq!(given, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_row_that_goes_round_too_often_is_refused_with_what_to_do() {
+    let grid = Grid::new(1, 64, 1).unwrap();
+    let of = |steps| Epoch::of_steps(&[1, 0, 2], grid, steps, None, 0);
+    let most = of((1 << 22) / 3 * 3).unwrap();
+    assert_eq!(most.sample((1 << 22) / 3 * 3 - 1), (2, 1));
+    let error = of((1 << 22) + 3).unwrap_err();
+    assert!(error.help().unwrap().contains("steps_per_epoch"), "{error}");
 }
 
 #[test]

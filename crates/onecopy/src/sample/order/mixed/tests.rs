@@ -1,6 +1,6 @@
 //! Every source as often as it is drawn, and nothing of it twice before all of it came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -22,16 +22,17 @@ fn mixed(
     Mixed::new(grid, mixture, sources, length, 1)
 }
 
+fn segments(segments: Vec<Segment>) -> Vec<(usize, u64)> {
+    let each = |of: Segment| (of.from..of.to).map(move |at| (of.shard, at));
+    segments.into_iter().flat_map(each).collect()
+}
+
 /// The samples of an epoch from `from` on, as its lanes give them: source, shard and sample.
 fn given(epoch: &Mixed, from: u64) -> Vec<(usize, usize, u64)> {
     let mut lanes: BTreeMap<(u64, usize), std::vec::IntoIter<(usize, u64)>> = BTreeMap::new();
     for lane in 0..epoch.grid.lanes() {
         for (source, taken) in epoch.taken(lane, from).into_iter().enumerate() {
-            let segments = epoch.lane(source, lane, 0);
-            let read: Vec<(usize, u64)> = segments
-                .into_iter()
-                .flat_map(|of| (of.from..of.to).map(move |at| (of.shard, at)))
-                .collect();
+            let read = segments(epoch.lane(source, lane, 0));
             let len = epoch.lane_len(source, lane);
             assert_eq!(read.len() as u64, len);
             let windows = epoch.windows(source, lane);
@@ -56,6 +57,27 @@ fn times(samples: &[(usize, usize, u64)], source: usize) -> Vec<u64> {
         *times.entry((*shard, *at)).or_default() += 1;
     }
     times.into_values().collect()
+}
+
+/// How often a sample of `source` comes too often or not often enough, in all, where the source has come `passes` times: and how
+/// often at most, for windows move samples over the place where a lane stands then.
+fn off(epoch: &Mixed, samples: &[(usize, usize, u64)], source: usize, passes: u64) -> (u64, u64) {
+    let all = epoch.sources[source].row.samples();
+    let mut own = (1..=samples.len()).filter(|behind| samples[behind - 1].0 == source);
+    let behind = own.nth(to_usize(passes * all - 1)).unwrap();
+    let times = times(&samples[..behind], source);
+    let missing = (all - times.len() as u64) * passes;
+    let off: u64 = times.into_iter().map(|times| times.abs_diff(passes)).sum();
+    let moved = |lane| {
+        let (given, len) = (
+            epoch.taken(lane, behind as u64)[source],
+            epoch.lane_len(source, lane),
+        );
+        let window = epoch.windows(source, lane).around(given);
+        let left = (window.start + window.len).min(len).max(given) - given;
+        2 * left.min(given.saturating_sub(window.start))
+    };
+    (off + missing, (0..epoch.grid.lanes()).map(moved).sum())
 }
 
 fn lengths() -> impl Strategy<Value = Length> {
@@ -100,12 +122,30 @@ proptest! {
             is_whole &= sum >= all;
             is_beyond |= sum > all;
         }
+        // Samples that only fill the last batch begin no pass.
+        let unfilled = match length {
+            Length::Until(stop, Tail::Pad) => mixed(&counts, weights, grid, Length::Until(stop, Tail::Short), shuffle).unwrap(),
+            _ => epoch.clone(),
+        };
+        for (source, &all) in all.iter().enumerate() {
+            for passes in 1..=unfilled.samples_of(source).saturating_sub(1) / all {
+                let (off, most) = off(&epoch, &samples, source, passes);
+                prop_assert!(off <= most && (shuffle.is_some() || most == 0), "{} of {}", off, most);
+            }
+        }
         match length {
             Length::Steps(steps) => prop_assert_eq!((samples.len() as u64, epoch.steps()), (steps * batch, steps)),
             Length::Until(Stop::FirstExhausted, Tail::Pad) => {}
             Length::Until(Stop::FirstExhausted, _) => prop_assert!(!is_beyond),
             Length::Until(Stop::AllExhausted, Tail::Drop) => {}
             Length::Until(Stop::AllExhausted, _) => prop_assert!(is_whole),
+        }
+        for source in 0..counts.len() {
+            for lane in 0..grid.lanes() {
+                let read = segments(epoch.lane(source, lane, 0));
+                let from = to_usize(from).min(read.len());
+                prop_assert_eq!(&segments(epoch.lane(source, lane, from as u64))[..], &read[from..]);
+            }
         }
         let from = from % (epoch.samples() + 1);
         prop_assert_eq!(&given(&epoch, from)[..], &samples[to_usize(from)..]);
@@ -147,6 +187,47 @@ fn a_mixture_of_one_is_the_source_itself() {
             assert_eq!(samples, expected);
         }
     }
+    for steps in [3, 6, 7, 40] {
+        let epoch = super::super::Epoch::of_steps(&counts, grid, steps, shuffle, 1).unwrap();
+        let length = Length::Steps(steps);
+        let alone = mixed(std::slice::from_ref(&counts), &[2.5], grid, length, shuffle).unwrap();
+        let samples: Vec<_> = given(&alone, 0).iter().map(|one| (one.1, one.2)).collect();
+        let expected: Vec<_> = (0..epoch.samples()).map(|at| epoch.sample(at)).collect();
+        assert_eq!(samples, expected);
+    }
+}
+
+#[test]
+fn a_small_source_comes_whole_before_it_begins_again() {
+    let grid = Grid::new(16, 16, 1).unwrap();
+    let rows = [vec![40], vec![4000]];
+    let until = |tail| Length::Until(Stop::AllExhausted, tail);
+    for length in [Length::Steps(500), until(Tail::Pad), until(Tail::Drop)] {
+        let epoch = mixed(&rows, &[1.0, 1.0], grid, length, None).unwrap();
+        let samples = given(&epoch, 0);
+        let own: Vec<u64> = samples
+            .iter()
+            .filter(|one| one.0 == 0)
+            .map(|one| one.2)
+            .collect();
+        assert!(own.len() > 3000);
+        for pass in own.chunks_exact(40) {
+            let distinct: BTreeSet<&u64> = pass.iter().collect();
+            assert_eq!(distinct.len(), 40);
+        }
+    }
+}
+
+#[test]
+fn a_source_that_goes_round_too_often_is_refused_while_it_is_drawn() {
+    let grid = Grid::new(1 << 20, 1 << 10, 1).unwrap();
+    let rows = [vec![1; 50], vec![1 << 30]];
+    let error = mixed(&rows, &[30.0, 1.0], grid, Length::Steps(1 << 10), None).unwrap_err();
+    assert!(
+        error.to_string().contains("source 0 of the mixture"),
+        "{error}"
+    );
+    assert!(error.help().unwrap().contains("steps_per_epoch"), "{error}");
 }
 
 #[test]

@@ -219,6 +219,19 @@ fn a_small_source_comes_whole_before_it_begins_again() {
 }
 
 #[test]
+fn what_does_not_fill_a_batch_is_as_if_it_had_never_been_drawn() {
+    let grid = Grid::new(16, 4, 2).unwrap();
+    for (small, large) in (1..5).flat_map(|small| (40..50).map(move |large| (small, large))) {
+        let rows = [vec![small], vec![large]];
+        let until = Length::Until(Stop::AllExhausted, Tail::Drop);
+        let cut = mixed(&rows, &[1.0, 1.0], grid, until, Some((3, 1))).unwrap();
+        let steps = Length::Steps(cut.steps());
+        let same = mixed(&rows, &[1.0, 1.0], grid, steps, Some((3, 1))).unwrap();
+        assert_eq!(given(&cut, 0), given(&same, 0));
+    }
+}
+
+#[test]
 fn a_source_that_goes_round_too_often_is_refused_while_it_is_drawn() {
     let grid = Grid::new(1 << 20, 1 << 10, 1).unwrap();
     let rows = [vec![1; 50], vec![1 << 30]];

@@ -57,6 +57,7 @@ def test_slices_are_loaders_of_some_samples(data):
         slice(None, -35),
         slice(8, 8 + 2**70),
         slice(None, None, 7),
+        slice(2, None, 2**70),
     ):
         chosen = loader[part]
         assert numbers(chosen) == every[part]
@@ -161,8 +162,10 @@ def test_what_cannot_be_is_refused(data):
         loader.subset([-1])
     with pytest.raises(onecopy.InvalidInputError, match="so many samples"):
         loader.subset([2**70])
-    with pytest.raises(onecopy.InvalidTypeError):
-        loader.subset([True])
+    torch = pytest.importorskip("torch")
+    for mask in ([True], torch.tensor([True, False])):
+        with pytest.raises(onecopy.InvalidTypeError):
+            loader.subset(mask)
     with pytest.raises(onecopy.InvalidInputError, match="sample 77 is asked for, and there are 40"):
         list(loader.subset([1, 77]))
     with pytest.raises(onecopy.InvalidInputError, match="before batch"):

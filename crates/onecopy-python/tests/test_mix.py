@@ -393,3 +393,8 @@ def test_the_length_is_that_of_the_next_epoch(sources):
         lengths.append(len(mixed))
         assert len(labels(mixed)) == lengths[-1]
     assert len(set(lengths)) > 1
+
+
+def test_ranks_say_what_becomes_of_the_last_samples(sources):
+    with pytest.raises(onecopy.InvalidInputError, match="lengths of their own"):
+        iter(make(sources, tail="short", rank=0, world_size=2))

@@ -224,6 +224,11 @@ def test_an_index_of_other_shards_or_of_none_is_an_error(urls, index, url, tmp_p
         iter(make([*urls, url], index))
     with pytest.raises(onecopy.NotFoundError, match="gone"):
         iter(make(urls, tmp_path / "gone.json"))
+    known = json.loads(index.read_text())
+    known["shardlist"][0]["nsamples"] = 2**40
+    index.write_text(json.dumps(known))
+    with pytest.raises(onecopy.ChangedError, match="cannot have"):
+        make(urls, index).plan()
     broken = tmp_path / "broken.json"
     broken.write_text('{"wids_version": 1, "shardlist": [')
     with pytest.raises(onecopy.CorruptError, match="broken"):

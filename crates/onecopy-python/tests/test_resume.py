@@ -274,3 +274,14 @@ def test_behind_an_epoch_a_state_is_of_the_one_that_was_set(urls):
     again = make(urls)
     again.load_state_dict(loader.state_dict())
     assert labels(again) == labels(loader)
+
+
+def test_seeds_and_epochs_of_64_bits_come_back(urls):
+    loader = make(urls, seed=2**64 - 1)
+    loader.set_epoch(2**63)
+    taken(iter(loader), 2)
+    again = make(urls, seed=2**64 - 1)
+    again.load_state_dict(loader.state_dict())
+    whole = make(urls, seed=2**64 - 1)
+    whole.set_epoch(2**63)
+    assert labels(again) == labels(whole)[2:]

@@ -220,7 +220,9 @@ class Access(Refining):
 
 
 def _number(at: Any) -> int:
-    if isinstance(at, bool) or not hasattr(at, "__index__"):
+    # Arrays' booleans are masks, which are none of places.
+    is_bool = isinstance(at, bool) or "bool" in str(getattr(at, "dtype", ""))
+    if is_bool or not hasattr(at, "__index__"):
         raise _options.bad_type("places", at, "numbers of samples")
     return index_of(at)
 
@@ -246,7 +248,7 @@ def _slice(at: slice) -> Slice:
     if step is not None and step < 1:
         why = "the order of the data is that of the shards"
         raise _options.bad("step", step, why, "use a step from 1; shuffle() changes the order")
-    return Slice(_near(start), _near(stop), step or 1)
+    return Slice(_near(start), _near(stop), min(step or 1, _FAR))
 
 
 def _near(end: int | None) -> int | None:

@@ -259,7 +259,7 @@ def _whole(values: Mapping[str, Any], name: str) -> int | None:
     value = values.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
         raise _damaged(f'its entry "{name}" is {value!r}')
     return value
 

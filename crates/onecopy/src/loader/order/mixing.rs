@@ -6,7 +6,9 @@ use super::{Counted, LANES, Order, Plan, SourceTotals, Totals, Wish, other_kind,
 use crate::error::Result;
 use crate::loader::{Catalog, Position};
 use crate::pipeline::{Again, Draws, LaneWork, Rounds, Spot, Turns};
-use crate::sample::order::{Grid, LANES_MAX, Length, Mixed, Mixture, Row, Segment, Source, Stop};
+use crate::sample::order::{
+    Grid, LANES_MAX, Length, Mixed, Mixture, Row, Segment, Source, Stop, Tail,
+};
 use crate::size::to_usize;
 
 /// One of the sources.
@@ -77,6 +79,14 @@ impl Mixing<'_> {
             // The same for any number of ranks, and whatever the memory is.
             None => self.most_lanes(LANES).next_multiple_of(groups.max(1)),
         };
+        if first.part.ranks > 1 && first.tail == Tail::Short && first.steps.is_none() {
+            // Found out in a later epoch it would end a run that has gone on for hours.
+            return Err(refused(format!(
+                "epochs of a mixture have lengths of their own, so the last global batch of some may be too small for {} ranks",
+                first.part.ranks
+            ))
+            .with_help("use `tail=pad` or `tail=drop`, or say how many steps each rank makes: `steps_per_epoch`"));
+        }
         let batch = first.batch.saturating_mul(first.part.ranks);
         let grid = Grid::new(batch, lanes, groups)?;
         let mut data = Vec::with_capacity(counted.len());

@@ -79,6 +79,11 @@ impl DatasetIndex {
 impl IndexedShard {
     /// Holds what is known of the object against what the index tells of it.
     fn check(&self, object: &Object) -> Result<()> {
+        // Compressed or not, a sample takes more than a byte. Whatever the index says, memory is set aside for what there can be.
+        if object.len_bytes.is_some_and(|len| self.samples > len) {
+            let why = format!("it cannot have the {} samples of the index", self.samples);
+            return Err(stale(object, why));
+        }
         if let (Some(then), Some(now)) = (self.len_bytes, object.len_bytes)
             && then != now
         {

@@ -235,7 +235,7 @@ fn what_does_not_fill_a_batch_is_as_if_it_had_never_been_drawn() {
 fn a_source_that_goes_round_too_often_is_refused_while_it_is_drawn() {
     let grid = Grid::new(1 << 20, 1 << 10, 1).unwrap();
     let rows = [vec![1; 50], vec![1 << 30]];
-    let error = mixed(&rows, &[30.0, 1.0], grid, Length::Steps(1 << 10), None).unwrap_err();
+    let error = mixed(&rows, &[30.0, 1.0], grid, Length::Steps(1 << 7), None).unwrap_err();
     assert!(
         error.to_string().contains("source 0 of the mixture"),
         "{error}"

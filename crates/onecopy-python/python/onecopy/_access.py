@@ -49,7 +49,7 @@ class Access(Refining):
             return steps
         catalog = None
         if not self._chain.settings.sources:
-            catalog, _ = self._found("count the samples of")
+            catalog, _ = self._found("count the samples of", InvalidTypeError)
         elif any(source.index is None for source in self._chain.settings.sources):
             self._check_index("count the samples of", InvalidTypeError)
         order, _ = _onecopy.plan(self._chain_of(self._epoch, None).divided()[0], catalog)
@@ -97,7 +97,7 @@ class Access(Refining):
         if not len(places):  # an array is no bool
             return []
         self._check_unmixed("[..]")
-        catalog, count = self._found("give single samples of")
+        catalog, count = self._found("give single samples of", InvalidInputError)
         wanted = [_place(at, count) for at in places]
         rising = sorted(set(wanted))
         alone = replace(
@@ -201,10 +201,9 @@ class Access(Refining):
                 "make one with `onecopy index`, and give it: open(.., index=..)",
             )
 
-    def _found(self, doing: str) -> tuple[_onecopy.Catalog, int]:
+    def _found(self, doing: str, error: type[Error]) -> tuple[_onecopy.Catalog, int]:
         """Return what is there, looked up once in each process, and how many samples that are."""
-        is_length = doing.startswith("count")
-        self._check_index(doing, InvalidTypeError if is_length else InvalidInputError)
+        self._check_index(doing, error)
         process_id, catalog, count = self._catalog or (None, None, 0)
         if catalog is None or process_id != os.getpid():
             catalog = _onecopy.Catalog(self._chain.settings)

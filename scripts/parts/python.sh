@@ -2,6 +2,7 @@
 package=crates/onecopy-python
 
 step check "set-up" scripts/setup.sh test
+step check "build the testkit" scripts/build.sh testkit
 step check "install the package" scripts/build.sh package
 step check "ruff: lints" ruff check .
 step check "ruff: format" ruff format --check .

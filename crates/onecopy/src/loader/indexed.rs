@@ -3,18 +3,31 @@
 use tokio::task::JoinSet;
 
 use super::Counted;
-use crate::buffer::Slice;
+use crate::buffer::{Slab, Slice};
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
 use crate::route::Hop;
 use crate::sample::KeyRule;
 use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside, file_name};
+use crate::size::to_usize;
 use crate::store::{Named, Object, Opener, Source, read_whole};
 use crate::sync::Arc;
 
 /// So many indexes of shards are read at a time.
 const AT_ONCE: usize = 32;
+
+/// What a shard takes up in the index of the dataset, with a name of usual length and to spare.
+const BYTES_PER_SHARD: usize = 512;
+
+/// What a sample takes up in the index of its shard, with several members and to spare.
+const BYTES_PER_SAMPLE: usize = 192;
+
+/// What there is beside, and to spare.
+const BYTES_BESIDE: usize = 4 << 10;
+
+/// No more memory is made ready for a guess.
+const MOST_GUESSED_BYTES: usize = 16 << 20;
 
 /// The index of a dataset, held against its sources.
 #[derive(Debug)]
@@ -41,7 +54,8 @@ impl Indexed {
     ) -> Result<(Self, Counted)> {
         // None of it is payload, so the ledger of the load does not see it; but that something moves.
         let opener = Arc::new(Opener::new(store, &ledger.unread_beside()));
-        let bytes = small(url, &opener).await?;
+        let guess = BYTES_BESIDE + BYTES_PER_SHARD * sources.len();
+        let bytes = small(url, &opener, guess).await?;
         let index = if file_name(url).starts_with(".info.") {
             DatasetIndex::read_energon(url, &bytes)?
         } else {
@@ -78,7 +92,8 @@ impl Indexed {
                 && let Some((shard, url)) = left.next()
             {
                 let opener = Arc::clone(&self.opener);
-                reading.spawn(async move { (shard, bounds(&url, &opener).await, url) });
+                let samples = counted.samples[shard];
+                reading.spawn(async move { (shard, bounds(&url, samples, &opener).await, url) });
             }
             let Some(read) = reading.join_next().await else {
                 return Ok(());
@@ -100,8 +115,11 @@ impl Indexed {
     }
 }
 
-async fn bounds(url: &str, opener: &Arc<Opener>) -> Result<Arc<[u64]>> {
-    let bytes = small(url, opener).await?;
+async fn bounds(url: &str, samples: u64, opener: &Arc<Opener>) -> Result<Arc<[u64]>> {
+    let guess = to_usize(samples)
+        .saturating_mul(BYTES_PER_SAMPLE)
+        .saturating_add(BYTES_BESIDE);
+    let bytes = small(url, opener, guess).await?;
     let offsets = if url.ends_with(".tar.idx") && !bytes.starts_with(b"v1.") {
         Offsets::read_energon(url, &bytes)?
     } else {
@@ -110,8 +128,8 @@ async fn bounds(url: &str, opener: &Arc<Opener>) -> Result<Arc<[u64]>> {
     Ok(offsets.into_bounds().into())
 }
 
-/// The whole of an object that fits into memory.
-async fn small(url: &str, opener: &Arc<Opener>) -> Result<Slice> {
+/// The whole of an object that fits into memory and has about `guessed_bytes`: one request where that is no less than it has.
+async fn small(url: &str, opener: &Arc<Opener>, guessed_bytes: usize) -> Result<Slice> {
     let (store, Named::Object(object)) = opener.open_aside(url).await? else {
         let why = "it names a folder or a prefix, not a file";
         return Err(
@@ -119,8 +137,10 @@ async fn small(url: &str, opener: &Arc<Opener>) -> Result<Slice> {
                 .with_help("name the index.json that `onecopy index` has written"),
         );
     };
-    let object = store.head(&object).await?;
-    let len = object.len_bytes.unwrap_or(0);
+    let hop = opener.ledger().hop(Hop::Recv);
+    let target = vec![Slab::heap(guessed_bytes.min(MOST_GUESSED_BYTES))];
+    let filled = store.read_into(&hop, &object, 0, target).await?;
+    let len = filled.object.len_bytes.unwrap_or(filled.len_bytes);
     if len > MOST_INDEX_BYTES {
         let why = format!("it has {len} bytes, where {MOST_INDEX_BYTES} fit");
         return Err(
@@ -128,6 +148,27 @@ async fn small(url: &str, opener: &Arc<Opener>) -> Result<Slice> {
                 .with_help("name the index.json that `onecopy index` has written"),
         );
     }
-    let hop = opener.ledger().hop(Hop::Recv);
-    read_whole(&*store, &hop, &object, len).await
+    if len > filled.len_bytes {
+        return read_whole(&*store, &hop, &filled.object, len).await;
+    }
+    let slab = filled.target.into_iter().next();
+    let bytes = slab.map_or_else(Slice::empty, Slab::freeze);
+    Ok(bytes.slice(0..to_usize(len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_index_is_whole_whatever_length_was_guessed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.json");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let opener = Arc::new(Opener::new(&StoreConfig::default(), &Ledger::unread()));
+        for guessed in [0, 1, 9, 10, 11, usize::MAX] {
+            let bytes = small(path.to_str().unwrap(), &opener, guessed).await;
+            assert_eq!(&bytes.unwrap()[..], b"0123456789", "{guessed}");
+        }
+    }
 }

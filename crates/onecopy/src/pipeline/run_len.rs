@@ -6,6 +6,9 @@ use std::time::Duration;
 /// of 8 MiB lose 15 %.
 const WAITING_SHARE: f64 = 0.025;
 
+/// The same of a lane that has just begun: the first batch waits for all lanes, so none may keep the others from their first bytes.
+const WAITING_SHARE_FIRST: f64 = 1.0 / 3.0;
+
 /// No run is longer: behind a slow connection all that others bring must wait, and 64 MiB at 50 MB/s are 1.3 s.
 const LONGEST_BYTES: u64 = 64 << 20;
 
@@ -29,6 +32,8 @@ pub(super) struct Facts {
     pub(super) left_bytes: u64,
     /// What is left to be asked for of this object.
     pub(super) object_bytes: u64,
+    /// What was asked for of this lane before.
+    pub(super) lane_bytes: u64,
 }
 
 impl Facts {
@@ -38,13 +43,17 @@ impl Facts {
     /// As long as makes waiting cheap, but no longer than
     /// - a connection's share of the memory, so that no connection waits for memory that another has taken ahead;
     /// - a connection's share of what is left to read, so that all of them end together;
+    /// - as much again as the lane was given before, so that many lanes begin together;
     /// - parts into which the rest of the object falls evenly, so that it has no short end.
     pub(super) fn run_bytes(&self) -> u64 {
         let range = self.range_bytes.max(1);
         let share = self.connections.max(1) as u64;
         let memory = self.leased_bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0 / share;
         let most = memory.min(self.left_bytes / share).min(LONGEST_BYTES);
-        let ranges = self.wish().div_ceil(range).min(most / range).max(1);
+        let first = self.with_waiting(WAITING_SHARE_FIRST).div_ceil(range);
+        let lead = first.max(self.lane_bytes / range);
+        let ranges = self.wish().div_ceil(range).min(most / range);
+        let ranges = ranges.min(lead).max(1);
         let rest = self.object_bytes.div_ceil(range).max(1);
         rest.div_ceil(rest.div_ceil(ranges)) * range
     }
@@ -57,14 +66,18 @@ impl Facts {
         (run.saturating_mul(count) / MEMORY_SHARE.0).saturating_mul(MEMORY_SHARE.1)
     }
 
-    /// The bytes with which waiting takes no more than its share.
+    fn wish(&self) -> u64 {
+        self.with_waiting(WAITING_SHARE)
+    }
+
+    /// The bytes with which waiting takes no more than `share`.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what is beyond all bounds becomes the greatest number"
     )]
-    fn wish(&self) -> u64 {
+    fn with_waiting(&self, share: f64) -> u64 {
         let waited = self.first_byte.as_secs_f64() * self.bytes_per_second;
-        (waited * (1.0 / WAITING_SHARE - 1.0)) as u64
+        (waited * (1.0 / share - 1.0)) as u64
     }
 }
 
@@ -84,6 +97,7 @@ mod tests {
             leased_bytes: 1 << 40,
             left_bytes: 1 << 40,
             object_bytes: 1 << 40,
+            lane_bytes: 1 << 40,
         }
     }
 
@@ -171,6 +185,20 @@ mod tests {
             })
         };
         assert_eq!((alone(40), alone(56), alone(64)), (40, 56, 32));
+    }
+
+    #[test]
+    fn a_lane_begins_with_little_and_takes_as_much_again() {
+        let small = |given_ranges: u64| {
+            let mut facts = usual();
+            facts.range_bytes = MIB;
+            facts.lane_bytes = given_ranges * MIB;
+            facts.run_bytes() / MIB
+        };
+        // 30 ms of waiting to 60 ms of 3 MB.
+        assert_eq!([0, 1, 3, 6, 12, 24].map(small), [3, 3, 3, 6, 12, 24]);
+        assert_eq!(run(|facts| facts.lane_bytes = 0), 8);
+        assert_eq!(run(|facts| facts.lane_bytes = 9 * 8 * MIB), 56);
     }
 
     #[test]

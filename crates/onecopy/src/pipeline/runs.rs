@@ -51,6 +51,8 @@ pub(super) struct Runs {
     is_joining: bool,
     /// Of each lane its ranges, in the order of consumption; each with a number that says when it was asked for.
     waiting: Vec<VecDeque<(u64, Asked)>>,
+    /// How many bytes of each were asked the store for.
+    begun_bytes: Vec<u64>,
     asked: u64,
     tasks: JoinSet<()>,
     open: Arc<Open>,
@@ -104,6 +106,7 @@ impl Runs {
             range_bytes,
             is_joining,
             waiting: Vec::new(),
+            begun_bytes: Vec::new(),
             asked: 0,
             tasks: JoinSet::new(),
             open,
@@ -135,6 +138,7 @@ impl Runs {
         let lane = range.lane;
         if self.waiting.len() <= lane {
             self.waiting.resize_with(lane + 1, VecDeque::new);
+            self.begun_bytes.resize(lane + 1, 0);
         }
         self.waiting[lane].push_back((self.asked, range));
         self.asked += 1;
@@ -187,6 +191,7 @@ impl Runs {
             target.push(next.target);
             answers.push_back((len, next.answer));
         }
+        self.begun_bytes[lane] += end - offset;
         let hop = self.hop.clone();
         let handing = Handing {
             shard,
@@ -201,6 +206,7 @@ impl Runs {
             leased_bytes: self.open.bytes.load(Ordering::Relaxed),
             left_bytes: next.left_bytes,
             object_bytes: next.shard.len_bytes - next.offset,
+            lane_bytes: self.begun_bytes[next.lane],
             ..facts(pace, self.range_bytes)
         }
     }
@@ -216,6 +222,7 @@ fn facts(pace: Pace, range_bytes: usize) -> Facts {
         leased_bytes: 0,
         left_bytes: 0,
         object_bytes: 0,
+        lane_bytes: 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Slabs to the memory of ranges.
 
+use super::run_len::FIRST_BYTES;
 use crate::buffer::{Pool, Slab};
 use crate::error::Result;
 use crate::size::PAGE;
@@ -11,6 +12,8 @@ pub(super) struct Cutter {
     pub(super) rest: Slab,
     /// Memory taken out of the pool so far, the unused ends of slabs included.
     pub(super) leased_bytes: u64,
+    /// How much of it was there when [`Cutter::may_wait`] last said yes.
+    waited_at: Option<u64>,
 }
 
 impl Cutter {
@@ -19,7 +22,19 @@ impl Cutter {
             pool,
             rest: Slab::heap(0),
             leased_bytes: 0,
+            waited_at: None,
         }
+    }
+
+    /// Whether memory for the next `len` bytes is to be waited for until it is wanted: where a slab is needed, and with the last one
+    /// there is memory for a first run. Else many lanes of small slabs would begin with requests for one slab each.
+    pub(super) fn may_wait(&mut self, len: usize) -> bool {
+        let is_enough = |at| self.leased_bytes - at >= FIRST_BYTES;
+        let may_wait = self.rest.len() < len && self.waited_at.is_none_or(is_enough);
+        if may_wait {
+            self.waited_at = Some(self.leased_bytes);
+        }
+        may_wait
     }
 
     /// Memory of exactly `len` bytes, which is at most a slab.
@@ -50,8 +65,42 @@ impl Cutter {
             Ok(joined) => {
                 self.rest = joined;
                 self.leased_bytes -= len;
+                self.waited_at = self.waited_at.map(|at| at.min(self.leased_bytes));
             }
             Err((_tail, rest)) => self.rest = rest,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::NoLock;
+    use crate::sync::Arc;
+
+    #[tokio::test]
+    async fn memory_for_a_first_run_is_taken_in_one_go() {
+        let ledger = crate::ledger::Ledger::unread();
+        let waits = async |slab_bytes: usize| {
+            let pool = Pool::new(8 * slab_bytes, slab_bytes, Arc::new(NoLock), &ledger).unwrap();
+            let mut cutter = Cutter::new(pool);
+            let mut waits = Vec::new();
+            let mut taken = Vec::new();
+            for _ in 0..6 {
+                waits.push(cutter.may_wait(slab_bytes));
+                taken.push(cutter.take(slab_bytes).await.unwrap());
+            }
+            waits
+        };
+        let each = [true; 6];
+        assert_eq!(
+            waits(1 << 20).await,
+            [true, false, false, true, false, false]
+        );
+        assert_eq!(
+            waits(2 << 20).await,
+            [true, false, true, false, true, false]
+        );
+        assert_eq!(waits(4 << 20).await, each);
     }
 }

@@ -206,7 +206,7 @@ impl Leasing {
         let end = extent.end.unwrap_or(shard.len_bytes);
         while offset < end {
             let len = self.range_bytes.min(to_usize(end - offset));
-            if cutter.rest.len() < len {
+            if cutter.may_wait(len) {
                 // What was asked for goes out before memory is waited for, or made ready.
                 tokio::task::yield_now().await;
                 self.open.until_wanted(shard, self.range_bytes).await;

@@ -1,9 +1,9 @@
 """The first batch from a state in mid-epoch, against the first batch of an epoch.
 
-64 shards come from a server that gives 50 MB/s to each of 8 connections and the first byte after
-30 ms; 60 lanes are shuffled, of which most begin within a shard, as where there are thousands of
-shards. Begun and resumed in turns, each by a process of its own; with an
-index and without. The ratio is taken in each turn, and the median of the ratios is given. What was
+72 shards come from a server that gives 50 MB/s to each of 8 connections and the first byte after
+30 ms; 64 lanes are shuffled, of which most begin within a shard, as where there are thousands of
+shards, and each gives one sample of a batch. Begun and resumed in turns, each by a process of its
+own; with an index and without. The ratio is taken in each turn, and the median of the ratios is given. What was
 received by then is told beside it: a window that was begun is read again, so a run that is resumed
 reads whole windows where one that begins reads first windows, which are half as long on average.
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 TITLE = "first batch from a state in mid-epoch"
 LIMIT = "at most 1.2 x the time of the first batch of an epoch, with an index and without"
 RATIO_MAX = 1.2
-SHARDS = Shards("resume", 64, 250, 100_000)
-STEPS = 120  # of 250: of the middle of the epoch, and of no lane's window the beginning
+SHARDS = Shards("resume", 72, 250, 100_000)
+STEPS = 120  # of 282: of the middle of the epoch, and of no lane's window the beginning
 CONNECTIONS, RATE, FIRST_BYTE_MS = 8, 50_000_000, 30
-LANES = 60
-# Windows of 17 samples (1.7 MB) of each lane, and of 167: 1 GB in all.
+LANES = 64
+# Windows of 16 samples (1.6 MB) of each lane, and of 157: 1 GB in all.
 SHUFFLES = (1000, 10_000)
 CASES, WAYS = ("index", "no index"), ("begun", "resumed")
 

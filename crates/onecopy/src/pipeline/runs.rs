@@ -7,7 +7,7 @@ use std::pin::pin;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::run_len::Facts;
+use super::run_len::{FIRST_BYTES, Facts};
 use crate::buffer::{Slab, Slice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::OpenHop;
@@ -144,11 +144,15 @@ impl Runs {
         self.asked += 1;
     }
 
-    /// The lane of the range that was asked for first.
+    /// The lane of the range that was asked for first. A lane that has begun comes before those that have not, until it has as
+    /// much as a first run brings: the second of its slabs may have been ready late, and the first batch waits for both.
     fn next_lane(&self) -> Option<usize> {
-        let fronts = self.waiting.iter().enumerate();
-        let asked = fronts.filter_map(|(lane, ranges)| Some((ranges.front()?.0, lane)));
-        asked.min().map(|(_, lane)| lane)
+        let lanes = self.waiting.iter().zip(&self.begun_bytes).enumerate();
+        let asked = lanes.filter_map(|(lane, (ranges, &begun))| {
+            let is_fed = begun == 0 || begun >= FIRST_BYTES;
+            Some((is_fed, ranges.front()?.0, lane))
+        });
+        asked.min().map(|(_, _, lane)| lane)
     }
 
     /// Whether the next run can begin, or wait for a connection.

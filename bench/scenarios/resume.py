@@ -3,9 +3,10 @@
 72 shards come from a server that gives 50 MB/s to each of 8 connections and the first byte after
 30 ms; 64 lanes are shuffled, of which most begin within a shard, as where there are thousands of
 shards, and each gives one sample of a batch. Begun and resumed in turns, each by a process of its
-own; with an index and without. The ratio is taken in each turn, and the median of the ratios is given. What was
-received by then is told beside it: a window that was begun is read again, so a run that is resumed
-reads whole windows where one that begins reads first windows, which are half as long on average.
+own; with an index and without. The ratio is taken in each turn, and the median of the ratios is
+given. What was received by then is told beside it: a window that was begun is read again, so a run
+that is resumed reads whole windows where one that begins reads first windows, which are half as
+long on average.
 """
 
 from __future__ import annotations

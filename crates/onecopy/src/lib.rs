@@ -12,6 +12,7 @@
 //! | [`ledger`] | what really happened |
 //! | [`buffer`] | slabs from a bounded pool; the one place where the CPU copies payload |
 //! | [`store`] | objects to buffers: URLs, listing, signing, ranged reads |
+//! | [`cache`] | a store in front of a store, on a disk of this machine |
 //! | [`sample`] | bytes to samples: tar members as slices, grouping, shuffle, decoders |
 //! | [`batch`] | samples to batches: layout, collation |
 //! | [`device`] | batches to device memory |
@@ -24,6 +25,7 @@
 
 pub mod batch;
 pub mod buffer;
+pub mod cache;
 pub mod config;
 pub mod device;
 pub mod error;

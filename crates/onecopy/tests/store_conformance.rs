@@ -4,7 +4,7 @@
 mod store_bench;
 
 use onecopy::ErrorKind;
-use onecopy::buffer::Slab;
+use onecopy::buffer::{Slab, Slice};
 use onecopy::config::StoreConfig;
 use onecopy::ledger::Ledger;
 use onecopy::route::Hop;
@@ -70,7 +70,7 @@ async fn every_range_over_every_split_is_exact() {
 #[derive(Debug, Default)]
 struct Kept {
     told: usize,
-    slabs: Vec<Slab>,
+    slabs: Vec<Slice>,
 }
 
 impl Taker for Kept {
@@ -78,7 +78,7 @@ impl Taker for Kept {
         self.told += 1;
     }
 
-    fn full(&mut self, _object: &Object, slab: Slab) {
+    fn full(&mut self, _object: &Object, slab: Slice) {
         self.slabs.push(slab);
     }
 }

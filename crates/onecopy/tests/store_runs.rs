@@ -3,7 +3,7 @@
 
 mod store_signed;
 
-use onecopy::buffer::Slab;
+use onecopy::buffer::{Slab, Slice};
 use onecopy::ledger::{Ledger, Report};
 use onecopy::route::Hop;
 use onecopy::store::{Filled, Object, Source, Taker};
@@ -12,7 +12,7 @@ use onecopy::store::{Filled, Object, Source, Taker};
 #[derive(Debug, Default)]
 struct Kept {
     told: Vec<Option<u64>>,
-    slabs: Vec<Slab>,
+    slabs: Vec<Slice>,
 }
 
 impl Taker for Kept {
@@ -20,7 +20,7 @@ impl Taker for Kept {
         self.told.push(object.len_bytes);
     }
 
-    fn full(&mut self, _object: &Object, slab: Slab) {
+    fn full(&mut self, _object: &Object, slab: Slice) {
         self.slabs.push(slab);
     }
 }

@@ -4,6 +4,7 @@
 //! ledger is told and never asked by the flow, but for two things: it counts no more that is left out than may be, because
 //! whoever counts alone can hold a number to its limit exactly; and whoever has waited too long asks it what for ([`Await`]).
 
+mod cache_count;
 mod histogram;
 mod hop_count;
 mod map;
@@ -15,6 +16,7 @@ mod running;
 mod skipped;
 mod sources;
 
+pub use cache_count::CacheCount;
 pub use histogram::Spread;
 pub use network::{Connections, NetworkReport};
 pub use open_hop::OpenHop;

@@ -97,6 +97,14 @@ pub struct CacheFigures {
     pub misses: u64,
     /// Hits over both, or null where there was no cache.
     pub hit_rate: Option<f64>,
+    /// Bytes found.
+    pub hit_bytes: u64,
+    /// Bytes fetched.
+    pub miss_bytes: u64,
+    /// Pieces on the disk that were not what was written; they were fetched again.
+    pub damaged: u64,
+    /// Bytes fetched and not kept, because the disk was behind.
+    pub dropped_bytes: u64,
 }
 
 /// Requests made again.
@@ -185,6 +193,7 @@ pub(super) struct Figures {
     pub(super) first_batch_seconds: f64,
     pub(super) hops: Vec<HopReport>,
     pub(super) disk: Disk,
+    pub(super) cache: CacheFigures,
     pub(super) waits: Waits,
     pub(super) fallbacks: Vec<Fallback>,
     pub(super) network: NetworkReport,
@@ -217,7 +226,7 @@ impl Report {
             hops: figures.hops,
             disk: figures.disk,
             waits: figures.waits,
-            cache: CacheFigures::default(),
+            cache: figures.cache,
             fallbacks: figures.fallbacks,
             network: figures.network,
             retries: Retries {

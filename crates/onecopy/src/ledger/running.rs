@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::OpenHop;
+use super::cache_count::CacheCount;
 use super::hop_count::HopCount;
 use super::network::Network;
 use super::pulse::Pulse;
@@ -65,6 +66,7 @@ pub struct Ledger {
     disk_written_bytes: AtomicU64,
     disk_read_bytes: AtomicU64,
     network: Network,
+    cache: CacheCount,
     pulse: Arc<Pulse>,
     /// Guards the rare, named events; never held over anything that waits.
     events: Mutex<Events>,
@@ -103,6 +105,7 @@ impl Ledger {
             disk_written_bytes: AtomicU64::new(0),
             disk_read_bytes: AtomicU64::new(0),
             network: Network::default(),
+            cache: CacheCount::default(),
             pulse,
             events: Mutex::new(Events::default()),
         })
@@ -122,6 +125,12 @@ impl Ledger {
 
     pub(super) fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
+    }
+
+    /// How the cache does.
+    #[must_use]
+    pub fn cache(&self) -> &CacheCount {
+        &self.cache
     }
 
     pub(super) fn network(&self) -> &Network {
@@ -313,6 +322,7 @@ impl Ledger {
             },
             first_batch_seconds: seconds(&self.first_batch_nanos),
             hops,
+            cache: self.cache.figures(),
             disk: report::Disk {
                 written_bytes: load(&self.disk_written_bytes),
                 read_bytes: load(&self.disk_read_bytes),

@@ -262,25 +262,30 @@ impl Leasing {
             let mut ear = Ear {
                 len,
                 told: Some(told),
+                bytes: None,
             };
             let (store, object) = (&first.store, &first.object);
-            store
-                .read_run(&hop, object, 0, vec![target], &mut ear)
-                .await
+            let read = store.read_run(&hop, object, 0, vec![target], &mut ear);
+            let filled = read.await?;
+            Ok((filled, ear.bytes))
         });
-        let filled = tokio::select! {
+        let read: Result<(Filled, Option<Slice>)> = tokio::select! {
             biased;
-            filled = &mut read => filled?,
+            read = &mut read => read,
             Ok(object) = telling => {
                 let (answer, coming) = oneshot::channel();
                 firsts.spawn(async move {
-                    let whole = read.await.and_then(|filled| whole(filled, 0, len));
+                    let whole = read.await.and_then(|(filled, bytes)| match bytes {
+                        Some(bytes) => Ok(bytes),
+                        None => whole(filled, 0, len).and_then(only_slab).map(Slab::freeze),
+                    });
                     // A reader that passes over the rest of a shard does not listen: fine.
-                    let _passed_over = answer.send(whole.and_then(only_slab).map(Slab::freeze));
+                    let _passed_over = answer.send(whole);
                 });
                 return Ok(First { object, len, coming });
             }
         };
+        let (filled, bytes) = read?;
         let (object, filled_bytes) = (filled.object.clone(), filled.len_bytes);
         if object.len_bytes.is_none() {
             return Err(Error::new(
@@ -291,12 +296,17 @@ impl Leasing {
             )
             .with_help("serve it with a Content-Length and a Content-Range, or put it into S3"));
         }
-        let mut slab = only_slab(filled)?;
-        let whole = slab.split_to(to_usize(filled_bytes).min(slab.len()));
-        cutter.give_back(slab);
+        let bytes = if let Some(bytes) = bytes {
+            bytes
+        } else {
+            let mut slab = only_slab(filled)?;
+            let whole = slab.split_to(to_usize(filled_bytes).min(slab.len()));
+            cutter.give_back(slab);
+            whole.freeze()
+        };
         let (answer, coming) = oneshot::channel();
-        let len = whole.len() as u64;
-        let _kept_by_the_receiver = answer.send(Ok(whole.freeze()));
+        let len = bytes.len() as u64;
+        let _kept_by_the_receiver = answer.send(Ok(bytes));
         Ok(First {
             object,
             len,
@@ -337,6 +347,8 @@ struct First {
 struct Ear {
     len: u64,
     told: Option<oneshot::Sender<Object>>,
+    /// The range, where the store hands it over.
+    bytes: Option<Slice>,
 }
 
 impl Taker for Ear {
@@ -350,7 +362,9 @@ impl Taker for Ear {
         }
     }
 
-    fn full(&mut self, _object: &Object, _slab: Slab) {}
+    fn full(&mut self, _object: &Object, bytes: Slice) {
+        self.bytes = Some(bytes);
+    }
 }
 
 /// The one slab of a target that had one.

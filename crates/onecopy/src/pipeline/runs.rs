@@ -250,7 +250,7 @@ impl Handing {
         match read.await.and_then(|filled| whole(filled, offset, wanted)) {
             Ok(filled) => {
                 for slab in filled.target {
-                    self.full(&filled.object, slab);
+                    self.full(&filled.object, slab.freeze());
                 }
             }
             Err(error) => self.fail(error),
@@ -277,9 +277,9 @@ impl Handing {
 }
 
 impl Taker for Handing {
-    fn full(&mut self, object: &Object, slab: Slab) {
+    fn full(&mut self, object: &Object, bytes: Slice) {
         let checked = same_version(&self.shard.version, object);
-        self.answer(checked.map(|()| slab.freeze()));
+        self.answer(checked.map(|()| bytes));
     }
 }
 

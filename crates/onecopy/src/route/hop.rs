@@ -95,6 +95,8 @@ hops! {
     Write = "write": Pinned -> PageCache, Cpu, Kernel, Copy;
     /// `pwrite` of a local file past the page cache (O_DIRECT).
     WriteDirect = "write_direct": Pinned -> Disk, Dma, Kernel, Copy;
+    /// A part of a piece that a cache holds: it is read whole, to be believed, beside where its part belongs.
+    CachePart = "cache_part": Scratch -> Pinned, Cpu, User, Copy;
     /// Encryption of a request body, out of its slab into a buffer of some TLS records that stays in the cache.
     TlsSeal = "tls_seal": Pinned -> Scratch, Cpu, User, Transform;
     /// A request body out of its slab into the socket; over TLS, out of the buffer that it was sealed into.

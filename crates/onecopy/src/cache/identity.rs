@@ -25,12 +25,10 @@ pub(super) struct Identity {
 impl Identity {
     /// That of `object`; none where its version or length is not known.
     pub(super) fn of(object: &Object) -> Option<Self> {
-        let tag = &*object.etag.as_ref()?.0;
-        let bare = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
         Some(Self {
             url: object.url.to_string(),
             version: object.version.as_deref().map(str::to_owned),
-            etag: bare.unwrap_or(tag).to_owned(),
+            etag: object.etag.as_ref()?.bare().to_owned(),
             len_bytes: object.len_bytes?,
         })
     }

@@ -10,7 +10,7 @@ use crate::buffer::Slice;
 use crate::error::Result;
 use crate::ledger::OpenHop;
 use crate::sync::channel::{Receiver, Sender, unbounded};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, spawn};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, spawn};
 
 /// Bytes on their way to the disk.
 struct Job {
@@ -23,7 +23,7 @@ struct Job {
 pub(super) struct Tee {
     /// None once it is to end.
     jobs: Option<Sender<Job>>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: Option<JoinHandle<()>>,
     state: Arc<State>,
     /// What is on its way holds memory of the pool, so it may not be much: a slow disk then loses pieces, and no batch waits.
     most_bytes: usize,
@@ -53,7 +53,7 @@ impl Tee {
         let writer = spawn("tee", move || mine.run(&work))?;
         Ok(Self {
             jobs: Some(jobs),
-            writer: Mutex::new(Some(writer)),
+            writer: Some(writer),
             state,
             most_bytes,
         })
@@ -121,7 +121,7 @@ impl Drop for Tee {
     /// Writes what is on its way, which is little.
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(writer) = self.writer.lock().take() {
+        if let Some(writer) = self.writer.take() {
             let _panicked = writer.join();
         }
     }

@@ -3,7 +3,7 @@
 use tokio::task::JoinSet;
 
 use super::Counted;
-use crate::buffer::{Slab, Slice};
+use crate::buffer::Slice;
 use crate::config::StoreConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::Ledger;
@@ -11,7 +11,7 @@ use crate::route::Hop;
 use crate::sample::KeyRule;
 use crate::sample::index::{DatasetIndex, MOST_INDEX_BYTES, Offsets, beside, file_name};
 use crate::size::to_usize;
-use crate::store::{Named, Object, Opener, Source, read_whole};
+use crate::store::{Named, Object, Opener, Source, read_front, read_whole};
 use crate::sync::Arc;
 
 /// So many indexes of shards are read at a time.
@@ -138,9 +138,9 @@ async fn small(url: &str, opener: &Arc<Opener>, guessed_bytes: usize) -> Result<
         );
     };
     let hop = opener.ledger().hop(Hop::Recv);
-    let target = vec![Slab::heap(guessed_bytes.min(MOST_GUESSED_BYTES))];
-    let filled = store.read_into(&hop, &object, 0, target).await?;
-    let len = filled.object.len_bytes.unwrap_or(filled.len_bytes);
+    let guessed_bytes = guessed_bytes.min(MOST_GUESSED_BYTES) as u64;
+    let (bytes, object) = read_front(&*store, &hop, &object, guessed_bytes).await?;
+    let len = object.len_bytes.unwrap_or(bytes.len() as u64);
     if len > MOST_INDEX_BYTES {
         let why = format!("it has {len} bytes, where {MOST_INDEX_BYTES} fit");
         return Err(
@@ -148,12 +148,10 @@ async fn small(url: &str, opener: &Arc<Opener>, guessed_bytes: usize) -> Result<
                 .with_help("name the index.json that `onecopy index` has written"),
         );
     }
-    if len > filled.len_bytes {
-        return read_whole(&*store, &hop, &filled.object, len).await;
+    if len > bytes.len() as u64 {
+        return read_whole(&*store, &hop, &object, len).await;
     }
-    let slab = filled.target.into_iter().next();
-    let bytes = slab.map_or_else(Slice::empty, Slab::freeze);
-    Ok(bytes.slice(0..to_usize(len)))
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl Facts {
     pub(super) fn run_bytes(&self) -> u64 {
         let range = self.range_bytes.max(1);
         let share = self.connections.max(1) as u64;
-        let first = whole_ranges(self.first(), range);
+        let first = whole_ranges(self.with_waiting(WAITING_SHARE_FIRST), range);
         let memory = self.leased_bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0 / share;
         let most = (memory.max(first).min(self.left_bytes / share)).min(LONGEST_BYTES);
         let most = most.min(self.lane_bytes.max(first));
@@ -69,33 +69,19 @@ impl Facts {
         (run.saturating_mul(count) / MEMORY_SHARE.0).saturating_mul(MEMORY_SHARE.1)
     }
 
-    /// How long a first run may be, whatever memory there is.
-    fn first(&self) -> u64 {
-        if self.is_known() {
-            self.with_waiting(WAITING_SHARE_FIRST)
-        } else {
-            FIRST_BYTES
-        }
-    }
-
     fn wish(&self) -> u64 {
-        if self.is_known() {
-            self.with_waiting(WAITING_SHARE)
-        } else {
-            FIRST_BYTES
-        }
+        self.with_waiting(WAITING_SHARE)
     }
 
-    fn is_known(&self) -> bool {
-        !self.first_byte.is_zero() && self.bytes_per_second > 0.0
-    }
-
-    /// The bytes with which waiting takes no more than `share`.
+    /// The bytes with which waiting takes no more than `share`; those of a first run while nothing is known.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what is beyond all bounds becomes the greatest number"
     )]
     fn with_waiting(&self, share: f64) -> u64 {
+        if self.first_byte.is_zero() || self.bytes_per_second <= 0.0 {
+            return FIRST_BYTES;
+        }
         let waited = self.first_byte.as_secs_f64() * self.bytes_per_second;
         (waited * (1.0 / share - 1.0)) as u64
     }

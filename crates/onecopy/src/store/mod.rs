@@ -68,7 +68,7 @@ pub(crate) use stores::OneKind;
 pub use url::split_bucket;
 pub(crate) use url::{check as check_url, split_version};
 pub(crate) use url_list::list_file;
-pub(crate) use whole::read_whole;
+pub(crate) use whole::{read_front, read_whole};
 pub use write::{Attributes, CopySource, Part, Refused, Stored, Upload, Writer};
 
 use std::fmt::Debug;

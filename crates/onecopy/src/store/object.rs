@@ -62,7 +62,8 @@ impl ETag {
             && nanos.bytes().all(|b| b.is_ascii_digit())
     }
 
-    fn bare(&self) -> &str {
+    /// The tag without quotes: what makes two equal.
+    pub(crate) fn bare(&self) -> &str {
         let inner = self.0.strip_prefix('"');
         inner
             .and_then(|tag| tag.strip_suffix('"'))
